@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 import paretocut as pc
-from paretocut.adapters.frames import keep_frame
 from paretocut.lists import Ragged
 
 DEPTH = 200
@@ -86,7 +85,7 @@ def local(rows: int, engines: list[str]) -> Iterator[dict[str, Any]]:
             engine, _, text = name.partition(", ")
             frame, real = framed(engine, table.drop_columns("number" if text else "text"))
             how = {"query": text or "number", "score": "score"}
-            taken = best(lambda f=frame, real=real, how=how: real(keep_frame(f, **how)))
+            taken = best(lambda f=frame, real=real, how=how: real(pc.keep(f, **how)))
             ratio = taken / base
             yield {"engine": name, "order": order, "times": ratio, "ns_a_row": 1e9 * taken / rows}
 
@@ -158,7 +157,7 @@ def spark(folder: str, wanted: int) -> dict[str, Any]:
     frame = session.read.parquet(folder)
     rank = F.row_number().over(Window.partitionBy("number").orderBy(F.desc("score")))
     top = frame.withColumn("rank", rank).where("rank <= 10")
-    kept = keep_frame(frame, query="number", score="score")
+    kept = pc.keep(frame, query="number", score="score")
     assert kept.agg(F.sum("row")).first()[0] == wanted, "not the rows that are kept locally"
     found = both(lambda: kept.agg(F.sum("row")).first(), lambda: top.agg(F.sum("row")).first())
     session.stop()
@@ -173,7 +172,7 @@ def ray(folder: str, wanted: int) -> dict[str, Any]:
     ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False
     frame = ray.data.read_parquet(folder)
-    kept = keep_frame(frame, query="number", score="score")
+    kept = pc.keep(frame, query="number", score="score")
     assert kept.sum("row") == wanted, "not the rows that are kept locally"
     found = both(kept.count, lambda: frame.sort("number").materialize())
     ray.shutdown()
@@ -185,7 +184,7 @@ def clusters(rows: int, engines: list[str]) -> Iterator[dict[str, Any]]:
     from pyarrow import parquet
 
     table, _ = columns(rows, "shuffled")
-    kept = keep_frame(table, query="number", score="score")
+    kept = pc.keep(table, query="number", score="score")
     wanted = int(kept["row"].to_numpy().sum())
     with tempfile.TemporaryDirectory() as folder:
         for i in range(8):

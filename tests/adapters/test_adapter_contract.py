@@ -195,7 +195,7 @@ def test_a_truncator_fitted_on_the_other_direction_is_refused(host: Host) -> Non
 @pytest.mark.parametrize("name", NEURAL)
 def test_networks_keep_the_contract_too(name: str, tmp_path: Path) -> None:
     # Their fit is slow, so one quick host stands for all: adapters do not know classes.
-    made = dict(QUICK)["PandasLists"](tmp_path)
+    made = dict(QUICK)["PandasRows"](tmp_path)
     truncator = make(name, True)
     alone = truncator.cut(made.results.scores)
     kept = made.cut(truncator=truncator)

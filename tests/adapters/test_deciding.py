@@ -16,7 +16,7 @@ from columns import work_of
 
 import paretocut as pc
 from paretocut.adapters import CutList, ScoresWarning
-from paretocut.adapters.deciding import Keeping
+from paretocut.adapters.keeping import Keeping
 from paretocut.answers import read
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError, MissingExtraError

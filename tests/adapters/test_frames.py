@@ -21,9 +21,8 @@ pd = importorskip("pandas")
 pl = importorskip("polars")
 duckdb = importorskip("duckdb")
 
-from paretocut.adapters import clusters  # noqa: E402
-from paretocut.adapters.frames import is_frame, keep_frame  # noqa: E402
-from paretocut.adapters.keeper import Keeper  # noqa: E402
+from paretocut.adapters import frames  # noqa: E402
+from paretocut.adapters.frames import Keeper, engine_of  # noqa: E402
 from paretocut.truncators.choose import Chosen  # noqa: E402
 
 LISTS = lists_of_scores()
@@ -121,15 +120,12 @@ def test_the_table_has_every_case_and_engine() -> None:
 
 
 @every_engine
-def test_an_endless_score_is_named_with_its_query_or_its_list_is_dropped(name: str) -> None:
+def test_an_endless_score_is_named_with_its_query(name: str) -> None:
     make, read = engine(name)
     columns = {"query_id": ["a", "b", "b", "a"], "score": [1.0, 2.0, float("inf"), 0.9]}
     refused = (InvalidScoresError, pl.exceptions.ComputeError)
     with pytest.raises(refused, match=r"column 'score' .* infinite in row 2, of query 'b'"):
         read(keep(make(pa.table(columns))))
-    with pytest.warns(pc.adapters.ScoresWarning, match="nothing is kept of 1 such list"):
-        found = read(keep(make(pa.table(columns)), on_error="drop"))
-    assert set(found["query_id"].to_pylist()) == {"a"}
 
 
 def test_no_tail_is_fitted_unless_the_decision_or_the_caller_needs_it() -> None:
@@ -282,8 +278,6 @@ def test_names_that_are_missing_twice_or_taken_are_refused(name: str) -> None:
         pc.keep(frame, query="query_id")
     with pytest.raises(InvalidParameterError, match=r"explain must be .*'k'.*got 'x'"):
         keep(frame, explain=["x"])
-    with pytest.raises(InvalidParameterError, match="on_error must be"):
-        keep(frame, on_error="ignore")
     with pytest.raises(InvalidParameterError, match="e_value"):
         keep(frame, e_value=0.05)
     taken = make(pa.table({**ROWS, "k": ROWS["score"]}))
@@ -342,12 +336,10 @@ def test_what_is_no_frame_is_refused_and_subclasses_are_frames() -> None:
     class Mine(pd.DataFrame):
         pass
 
-    assert is_frame(Mine(ROWS))
+    assert engine_of(Mine) is not None
     assert len(keep(Mine(ROWS))) == len(kept_rows(LISTS))
     for other in ([1.0], {"score": [1.0]}, np.zeros((2, 2)), pd.Series([1.0])):
-        assert not is_frame(other)
-    with pytest.raises(InvalidParameterError, match=r"frame must be .*got list"):
-        keep_frame([1.0], score="score")
+        assert engine_of(type(other)) is None
 
 
 def test_what_means_nothing_for_frames_is_refused() -> None:
@@ -355,119 +347,6 @@ def test_what_means_nothing_for_frames_is_refused() -> None:
     for option in ({"max_tokens": 5}, {"text": "position"}, {"asked": 200}):
         with pytest.raises(InvalidParameterError, match=f"{next(iter(option))} must be left out"):
             keep(frame, **option)
-
-
-# Lists in cells.
-
-
-@every_engine
-def test_lists_in_cells_are_shortened_with_those_along(name: str) -> None:
-    make, read = engine(name)
-    lists = [*LISTS, None, [None, *LISTS[0], float("nan")]]
-    table = pa.table(
-        {
-            "query": range(len(lists)),
-            "scores": pa.array(lists, pa.list_(pa.float64())),
-            "ids": [None if one is None else [f"d{i}" for i in range(len(one))] for one in lists],
-        }
-    )
-    frame = make(table)
-    asked = ["k", "n", "reason", "surprise"]
-    kept = pc.keep(frame, score="scores", along="ids", evalue=0.05, explain=asked)
-    assert type(kept) is type(frame)
-    found = read(kept).to_pylist()
-    assert [row["query"] for row in found] == list(range(len(lists)))
-    for row, scores in zip(found, lists, strict=True):
-        if scores is None:
-            assert {row[name] for name in ("scores", "ids", *asked)} == {None}
-            continue
-        known = [(i, one) for i, one in enumerate(scores) if one is not None and one == one]
-        alone = pc.cut([one for _, one in known], evalue=0.05)
-        places = [known[i][0] for i in sorted(alone.indices.tolist())]
-        assert row["scores"] == [scores[i] for i in places]
-        assert row["ids"] == [f"d{i}" for i in places]
-        assert (row["k"], row["n"], row["reason"]) == (alone.k, alone.n, alone.reason)
-        assert row["surprise"] == alone.surprise[sorted(alone.indices)].tolist()
-    untouched = str(read(make(table)).to_pylist())  # NaN is not equal to itself
-    assert str(read(frame).to_pylist()) == untouched
-
-
-def test_cells_of_pandas_stay_what_they_are() -> None:
-    scores = [np.array([9.0, 0.1, 8.0]), np.array([1.0])]
-    frame = pd.DataFrame({"scores": scores, "ids": [("a", "b", 3), ("c",)]}, index=[5, 5])
-    kept = pc.keep(frame, score="scores", along=["ids"])
-    assert [one.tolist() for one in kept["scores"]] == [[9.0, 8.0], [1.0]]
-    assert kept["ids"].tolist() == [("a", 3), ("c",)]
-    assert kept.index.tolist() == [5, 5]
-    wrong = pd.DataFrame({"scores": [[1.0, "x"]]})
-    with pytest.raises(InvalidScoresError, match="column 'scores' must hold numbers"):
-        pc.keep(wrong, score="scores")
-
-
-def kinds_of_lists() -> list[Any]:
-    return [
-        pa.list_(pa.float64()),
-        pa.large_list(pa.float64()),
-        pa.list_view(pa.float64()),
-        pa.large_list_view(pa.float64()),
-        pa.list_(pa.float64(), 60),
-        pa.list_(pa.float32()),
-        pa.list_(pa.decimal128(12, 6)),
-    ]
-
-
-@pytest.mark.parametrize("kind", kinds_of_lists(), ids=str)
-def test_slices_of_every_kind_of_arrow_list_are_respected(kind: Any) -> None:
-    lists = [[round(one, 6) for one in scores] for scores in lists_of_scores(lengths=(60,) * 6)]
-    plain = pa.array([*lists[:3], None, *lists[3:]])
-    table = pa.table({"scores": _cast(plain, kind)})[2:5]
-    found = pc.keep(table, score="scores", evalue=0.05)["scores"].to_pylist()
-    assert found[1] is None
-    for got, scores in ((found[0], lists[2]), (found[2], lists[3])):
-        alone = pc.cut(scores, evalue=0.05)
-        want = [scores[i] for i in sorted(alone.indices.tolist())]
-        assert [float(one) for one in got] == pytest.approx(want, rel=1e-6)
-
-
-def _cast(plain: Any, kind: Any) -> Any:
-    if "view" in str(kind) or pa.types.is_fixed_size_list(kind):
-        return pa.array(plain.to_pylist(), kind)
-    return plain.cast(kind)
-
-
-def test_views_are_read_by_their_own_offsets_and_sizes() -> None:
-    values = pa.array([8.0, 0.1, 9.0, 0.2, 7.0])
-    offsets, sizes = pa.array([2, 0, 0], pa.int32()), pa.array([3, 2, 0], pa.int32())
-    views = pa.ListViewArray.from_arrays(offsets, sizes, values)
-    table = pa.table({"scores": views})
-    assert pc.keep(table, score="scores")["scores"].to_pylist() == [[9.0, 7.0], [8.0], []]
-    empty = pa.array([[], [0.9, 0.1]], pa.list_view(pa.float64()))
-    found = pc.keep(pa.table({"scores": empty}), score="scores")
-    assert found["scores"].to_pylist() == [[], [0.9]]
-
-
-@pytest.mark.parametrize("shape", [[6], [2, 3]])
-def test_tensors_of_one_dimension_are_lists_and_others_are_refused(shape: list[int]) -> None:
-    storage = pa.array([[9.0, 8.0, 0.3, 0.2, 0.1, 0.0]], pa.list_(pa.float64(), 6))
-    tensors = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.float64(), shape), storage)
-    table = pa.table({"scores": tensors})
-    if len(shape) == 1:
-        assert pc.keep(table, score="scores")["scores"].to_pylist() == [[9.0, 8.0]]
-    else:
-        with pytest.raises(InvalidScoresError, match="must hold numbers, got extension"):
-            pc.keep(table, score="scores")
-
-
-def test_lists_and_queries_or_lists_of_unequal_length_are_refused() -> None:
-    table = pa.table({"query_id": [1], "scores": [[1.0, 2.0]], "ids": [["a"]]})
-    with pytest.raises(InvalidParameterError, match="query must be left out"):
-        pc.keep(table, query="query_id", score="scores")
-    with pytest.raises(InvalidParameterError, match=r"'ids' must hold lists as long .* in row 0"):
-        pc.keep(table, score="scores", along="ids")
-    with pytest.raises(InvalidParameterError, match="along must be left out"):
-        pc.keep(pa.table(ROWS), query="query_id", score="score", along="position")
-    with pytest.raises(InvalidScoresError, match="must hold numbers, got list"):
-        pc.keep(pa.table({"scores": [[[1.0]]]}), score="scores")
 
 
 # Sorted batches, as clusters see them.
@@ -480,16 +359,16 @@ def test_whole_queries_are_found_and_no_row_is_looked_at_twice(
     # It looked at all rows of a query again with every batch: quadratic for a long query.
     queries = pa.array(np.repeat(np.arange(len(lengths)), lengths))
     table = pa.table({"query_id": queries, "row": np.arange(len(queries))})
-    looked_at, codes_of = [0], clusters.codes_of
+    looked_at, codes_of = [0], frames.codes_of
 
     def counted(column: Any, keeper: Any) -> Any:
         looked_at[0] += len(column)
         return codes_of(column, keeper)
 
-    monkeypatch.setattr(clusters, "codes_of", counted)
-    keeper = Keeper(Chosen.of("keep", {}), "query_id", "row", (), (), None, False, False)
+    monkeypatch.setattr(frames, "codes_of", counted)
+    keeper = Keeper(Chosen.of("keep", {}), "query_id", "row", (), None, False)
     batches = (table[at : at + 16] for at in range(0, len(queries), 16))
-    parts = list(clusters.whole_queries(batches, keeper))
+    parts = list(frames.whole_queries(batches, keeper))
     assert looked_at == [len(queries)]
     assert pa.concat_tables([table[:0], *parts]).equals(table)
     ends = [part["query_id"][-1].as_py() for part in parts]

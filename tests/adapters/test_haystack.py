@@ -69,11 +69,6 @@ def test_keeps_exactly_what_the_engine_says_in_the_order_it_came(options: dict[s
     assert documents == before
 
 
-def test_async_gives_the_same() -> None:
-    documents = documents_with(scores())
-    assert asyncio.run(component().run_async(documents)) == component().run(documents)
-
-
 def test_documents_without_scores_are_not_kept_and_warned_of() -> None:
     values: list[float | None] = [0.9, None, *scores()[:50]]
     with pytest.warns(ScoresWarning, match="1 of 52 results have no score, and are not kept"):
@@ -184,8 +179,7 @@ def test_top_k_at_run_time_bounds_the_decision() -> None:
     found = component(min_k=5, max_k=9).run(documents, top_k=2)
     assert len(found["documents"]) == 2
     assert found["decision"]["n"] == len(documents)
-    again = asyncio.run(component(min_k=5).run_async(documents, top_k=2))
-    assert len(again["documents"]) == 2
+    assert len(component(min_k=5).run(documents, top_k=2)["documents"]) == 2
     with pytest.raises(InvalidParameterError, match="ParetoCut: top_k must be"):
         component().run(documents, top_k=0)
 

@@ -14,7 +14,7 @@ from support import importorskip
 
 import paretocut as pc
 from paretocut.adapters import ScoresWarning
-from paretocut.adapters.tokens import estimate_tokens
+from paretocut.adapters.keeping import estimate_tokens
 from paretocut.errors import InvalidParameterError
 
 NOISE = np.sort(np.random.default_rng(0).exponential(0.05, size=98))[::-1].tolist()

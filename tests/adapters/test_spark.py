@@ -112,13 +112,6 @@ def test_the_table_of_the_page_says_what_becomes_of_a_column(spark: Any, case: s
         assert one.read(kept.toArrow()) == one.want
 
 
-def test_a_bad_list_need_not_end_the_job(spark: Any) -> None:
-    rows = [("a", 1.0), ("b", float("inf")), ("b", 1.0), ("a", 0.1)]
-    frame = spark.createDataFrame(rows, "query_id string, score double")
-    kept = pc.keep(frame, query="query_id", score="score", on_error="drop")
-    assert plain(kept) == [("a", 1.0)]
-
-
 def test_columns_explain_and_workers_get_the_truncator(rows: Any, tmp_path: Path) -> None:
     asked = ["k", "n", "surprise", "reason", "warnings"]
     for truncator in truncators_of(LISTS):
@@ -133,28 +126,6 @@ def test_columns_explain_and_workers_get_the_truncator(rows: Any, tmp_path: Path
                 assert (row.k, row.n, row.reason) == (cut.k, cut.n, cut.reason)
                 assert row.surprise == cut.surprise[row.position]
                 assert row.warnings == ", ".join(cut.warnings)
-
-
-def test_lists_in_cells_are_shortened_with_those_along(spark: Any) -> None:
-    lists = [*LISTS, None, [None, *LISTS[0], float("nan")]]
-    ids = [None if one is None else list(range(len(one))) for one in lists]
-    values = list(zip(range(len(lists)), lists, ids, strict=True))
-    frame = spark.createDataFrame(values, "i int, scores array<double>, `own ids` array<int>")
-    asked = ["k", "surprise"]
-    kept = pc.keep(
-        frame.repartition(2), score="scores", along="own ids", evalue=0.05, explain=asked
-    )
-    assert kept.columns == ["i", "scores", "own ids", *asked]
-    for i, scores, own, k, surprise in plain(kept):
-        if lists[i] is None:
-            assert (scores, own, k, surprise) == (None, None, None, None)
-            continue
-        known = [j for j in ids[i] if lists[i][j] is not None and lists[i][j] == lists[i][j]]
-        cut = pc.cut([lists[i][j] for j in known], evalue=0.05)
-        places = sorted(cut.indices.tolist())
-        assert own == [known[place] for place in places]
-        assert scores == [lists[i][j] for j in own]
-        assert (k, surprise) == (cut.k, cut.surprise[places].tolist())
 
 
 def test_bad_calls_are_refused_on_the_driver(rows: Any) -> None:
@@ -187,8 +158,9 @@ def test_the_job_survives_a_killed_executor(spark: Any, tmp_path: Path) -> None:
         yield from batches
 
     lists = lists_of_scores(seed=1, lengths=(200,) * 40)
-    frame = spark.createDataFrame(list(enumerate(lists)), "i int, scores array<double>")
-    slow = pc.keep(frame.repartition(6).mapInArrow(slowly, frame.schema), score="scores")
+    rows = [(i, score) for i, scores in enumerate(lists) for score in scores]
+    frame = spark.createDataFrame(rows, "i int, score double").repartition(6)
+    slow = pc.keep(frame.mapInArrow(slowly, frame.schema), query="i", score="score")
     wait_for(lambda: len(executors()) == 2)
     with ThreadPoolExecutor() as pool:
         job = pool.submit(slow.collect)
@@ -196,10 +168,9 @@ def test_the_job_survives_a_killed_executor(spark: Any, tmp_path: Path) -> None:
         worker = next(int(path.read_text()) for path in tmp_path.iterdir() if path.read_text())
         victim = next(pid for pid in ancestors(worker) if EXECUTOR in command(pid))
         os.kill(victim, signal.SIGKILL)
-        rows = job.result(timeout=240)
+        found = job.result(timeout=240)
     assert victim not in executors()
     partitions = [path.name.partition("-")[0] for path in tmp_path.iterdir()]
     assert len(partitions) > len(set(partitions)), "the task that was running must have run again"
-    kept = [row.scores for row in sorted(rows, key=lambda row: row.i)]
-    for own, scores in zip(kept, lists, strict=True):
-        assert own == [scores[i] for i in sorted(pc.cut(scores).indices.tolist())]
+    for i, scores in enumerate(lists):
+        assert sorted(row.score for row in found if row.i == i) == sorted(pc.cut(scores).of(scores))

@@ -326,7 +326,7 @@ def registered() -> Any:
     for table, before in zip((HOSTS, hosts._ANSWERS, hosts._ITEMS), known, strict=True):
         table.clear()
         table.update(before)
-    hosts._looked_up.cache_clear()
+    hosts.host_of.cache_clear()
 
 
 @dataclasses.dataclass

@@ -667,7 +667,7 @@ def test_repeated_query_ids_are_found_in_one_pass() -> None:
         own = SimpleNamespace(query_ids=SimpleNamespace(tolist=lambda: ids))
         Text.asked = 0
         with pytest.raises(InvalidParameterError, match=f"got '{count - 1}' more than once"):
-            joining._queries([own], ["1"], "fuse")  # type: ignore[list-item]
+            joining._queries({"1": own}, "fuse")  # type: ignore[dict-item]
         return Text.asked
 
     assert comparisons(2000) <= 10 * (comparisons(200) + 1)

@@ -250,54 +250,6 @@ class PyTerrier(Scored):
         return Kept(list(map(int, kept["docno"])), kept["page"].tolist(), cut.k, cut.reason)
 
 
-class Lists(Scored):
-    """A column of lists, which `keep` shortens."""
-
-    def frame(self) -> Any:
-        pa = importorskip("pyarrow")
-        columns = {"page": ["the first"], "scores": [self.results.scores]}
-        return pa.table({**columns, "ids": [self.results.ids], "texts": [self.results.stored]})
-
-    def made(self) -> Any:
-        return self.frame()
-
-    def rows(self, frame: Any) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = frame.to_pylist()
-        return rows
-
-    def cut(self, **options: Any) -> Kept:
-        options = {"higher_is_better": True, "explain": ["k", "reason"], **options}
-        frame = pc.keep(self.made(), score="scores", along=["ids", "texts"], **options)
-        (row,) = self.rows(frame)
-        assert row["page"] == "the first"
-        return Kept(row["ids"], row["texts"], row["k"], row["reason"])
-
-
-class ArrowLists(Lists):
-    """Arrow tables."""
-
-
-class PandasLists(Lists):
-    def made(self) -> Any:
-        importorskip("pandas")
-        return self.frame().to_pandas()
-
-    def rows(self, frame: Any) -> list[dict[str, Any]]:
-        names = ("ids", "texts")
-        plain = {name: [list(cell) for cell in frame[name]] for name in names}
-        rows: list[dict[str, Any]] = frame.assign(**plain).to_dict("records")
-        return rows
-
-
-class PolarsLists(Lists):
-    def made(self) -> Any:
-        return importorskip("polars").from_arrow(self.frame())
-
-    def rows(self, frame: Any) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = frame.to_dicts()
-        return rows
-
-
 class Rows(Scored):
     """One row per result, in no order, of two queries."""
 
@@ -354,7 +306,7 @@ QUICK: Sequence[tuple[str, Any]] = [
     *((f"{kind.__name__}-{metric}", functools.partial(Store, kind=kind, metric=metric))
       for kind, metric in STORES if kind.__name__.startswith(("Faiss", "DuckDb"))),
     *((kind.__name__, kind)
-      for kind in (ArrowLists, ArrowRows, PandasLists, PandasRows, PolarsLists, DuckDbRows)),
+      for kind in (ArrowRows, PandasRows, DuckDbRows)),
 ]  # fmt: skip
 HEAVY: Sequence[tuple[str, Any]] = [
     *((f"{kind.__name__}-{metric}", functools.partial(Store, kind=kind, metric=metric))

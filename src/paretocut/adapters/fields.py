@@ -3,50 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 from paretocut.errors import require
 
 require("pydantic", feature="this adapter", extra="langchain")
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PrivateAttr,
-    create_model,
-    field_serializer,
-    field_validator,
-    model_validator,
-)
+import pydantic
 
-from paretocut.adapters.deciding import Keeping, restored, stored
+from paretocut.adapters.keeping import Keeping, restored, stored
 from paretocut.decisions.options import DECIDING, OPTIONS, DecisionOptions
 
-REFUSE: ConfigDict = {"extra": "forbid"}
-"""Configuration of a component that takes no field it does not know."""
-
+REFUSE: pydantic.ConfigDict = {"extra": "forbid"}  # of components, fields they do not know
 # `transform` is a method of every Runnable, so the field must be called something else.
-_FIELDS = {name: f"score_{name}" if name == "transform" else name for name in OPTIONS}
-_OWN = ("truncator", "max_tokens", "count_tokens")
+_OWN = {name: name for name in ("truncator", "max_tokens", "count_tokens")}
+_FIELDS = {name: f"score_{name}" if name == "transform" else name for name in OPTIONS} | _OWN
 
 
-def _declared() -> type[BaseModel]:
+def _declared() -> type[pydantic.BaseModel]:
     """Return a model with one field for each option of `OPTIONS`."""
     fields: dict[str, Any] = {
-        field: (
+        _FIELDS[name]: (
             get_args(DecisionOptions.__annotations__[name])[0],
-            Field(
-                default=OPTIONS[name].default,
-                description=OPTIONS[name].help,
-                alias=name if field != name else None,
-            ),
+            pydantic.Field(option.default, description=option.help, alias=name),
         )
-        for name, field in _FIELDS.items()
+        for name, option in OPTIONS.items()
     }
-    config = ConfigDict(
+    config = pydantic.ConfigDict(
         populate_by_name=True, arbitrary_types_allowed=True, validate_assignment=True
     )
-    made: type[BaseModel] = create_model("Options", __config__=config, **fields)
+    made: type[pydantic.BaseModel] = pydantic.create_model("Options", __config__=config, **fields)
     return made
 
 
@@ -61,21 +46,20 @@ class DecisionFields(_declared()):  # type: ignore[misc]  # mypy sees no class i
     max_tokens: int | None = None
     count_tokens: Callable[[str], int] | None = None
 
-    _keeping: Keeping = PrivateAttr()
+    _keeping: Keeping = pydantic.PrivateAttr()
 
-    @field_validator("truncator", mode="before")
+    @pydantic.field_validator("truncator", mode="before")
     @classmethod
     def _restored(cls, value: Any) -> Any:
         return restored(value)
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _check_options(self) -> Any:
-        fields = {**_FIELDS, **dict(zip(_OWN, _OWN, strict=True))}
-        options = {name: getattr(self, field) for name, field in fields.items()}
+        options = {name: getattr(self, field) for name, field in _FIELDS.items()}
         self._keeping = Keeping.of(type(self).__name__, options)
         return self
 
-    @field_serializer("truncator", "count_tokens", when_used="unless-none")
+    @pydantic.field_serializer("truncator", "count_tokens", when_used="unless-none")
     def _stored(self, value: Any, info: Any) -> Any:
         """Return the field as it is stored; a loaded component must decide as this one does."""
         return stored({info.field_name: value}, type(self).__name__)[info.field_name]
@@ -85,9 +69,7 @@ class DecisionFields(_declared()):  # type: ignore[misc]  # mypy sees no class i
         """Who decides, within which bounds, and how many tokens are allowed."""
         return self._keeping
 
-    def with_fields(self, **fields: Any) -> Any:
+    def with_fields(self, **fields: Any) -> Self:
         """Return a component with these fields in place of whatever decides here."""
-        deciding = {_FIELDS.get(name, name) for name in DECIDING}
-        own = {name: getattr(self, name) for name in type(self).model_fields}
-        rest = {name: value for name, value in own.items() if name not in deciding}
-        return type(self)(**rest | fields)
+        rest = type(self).model_fields.keys() - {_FIELDS.get(name, name) for name in DECIDING}
+        return type(self)(**{name: getattr(self, name) for name in rest} | fields)

@@ -6,9 +6,8 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, Unpack
 
-from paretocut.adapters.deciding import CutList, Keeping, KeepOptions, restored, stored
 from paretocut.adapters.hybrid import Hybrid, HybridOptions, Pairs
-from paretocut.adapters.reporting import with_mark
+from paretocut.adapters.keeping import CutList, Keeping, KeepOptions, restored, stored, with_mark
 from paretocut.answers import read
 from paretocut.errors import InvalidParameterError, require
 from paretocut.truncators import Truncator
@@ -16,8 +15,6 @@ from paretocut.truncators import Truncator
 require("haystack", feature="paretocut.adapters.haystack", extra="haystack")
 
 from haystack import Document, component, default_from_dict, default_to_dict
-
-__all__ = ["ParetoCut", "ParetoCutJoiner"]
 
 
 class _Component:
@@ -33,11 +30,7 @@ class _Component:
         return self._keeping.chosen.truncator
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the component as plain values, for pipelines in YAML.
-
-        A truncator and a fusion are stored whole, or by their paths where paths were given. A
-        function that counts tokens cannot be stored.
-        """
+        """Return the component as plain values; a function that counts tokens has none."""
         plain = stored({**self._arguments, **self.options}, type(self).__name__)
         data: dict[str, Any] = default_to_dict(self, **plain)
         return data
@@ -61,19 +54,15 @@ class ParetoCut(_Component):
     """Keeps the documents whose score makes them worth returning, in their order; possibly none.
 
     Place it after a retriever or ranker with a large ``top_k`` (200). Documents come out as copies
-    whose ``meta`` has the decision under ``paretocut``: score of the document (with surprise,
-    p-value and E-value if a rule decided), number kept, reason, warnings and near misses of the
-    list. The output ``decision`` says it too, even if nothing is kept. Documents without a score
-    are not kept, and a warning says so.
+    whose ``meta`` has the decision under ``paretocut``. The output ``decision`` says it too, even
+    if nothing is kept. Documents without a score are not kept, and a warning says so.
 
     Parameters
     ----------
     higher_is_better
         False if the scores are distances.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``max_tokens`` and
-        ``count_tokens``, the largest number of tokens of the documents kept, and what counts them
-        (by default four characters count as one token).
+        Who decides and within which bounds: the options of `paretocut.keep`.
     """
 
     def __init__(self, *, higher_is_better: bool = True, **options: Unpack[KeepOptions]) -> None:
@@ -82,12 +71,8 @@ class ParetoCut(_Component):
         self.options = options
         self._arguments = {"higher_is_better": higher_is_better}
 
-    def calibrate(
-        self, texts: Iterable[Any], search: Callable[[str], Any], **options: Any
-    ) -> ParetoCut:
-        """Return a component that knows your store, learned without judgements.
-
-        Pipelines store it with what was found.
+    def calibrate(self, texts: Iterable[Any], search: Callable[[str], Any], **options: Any) -> Self:
+        """Return a component with a gate in its ``truncator``, as of `paretocut.calibrate`.
 
         Parameters
         ----------
@@ -97,55 +82,28 @@ class ParetoCut(_Component):
             Takes the text of a query and returns what this component will get: documents with
             scores, or the scores alone.
         **options
-            As for `paretocut.calibrate`, such as ``queries``. Whatever decided how many documents
-            are kept still does, unless they say otherwise.
+            As there. What decided how many are kept still does, unless they say otherwise.
         """
         gated = self._keeping.calibrated(search, texts, options, self.higher_is_better)
-        made: ParetoCut = self._with(truncator=gated.chosen.truncator)
-        return made
+        return self._with(truncator=gated.chosen.truncator)
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
     def run(
         self, documents: list[Document], query: str | None = None, top_k: int | None = None
     ) -> dict[str, Any]:
-        """Return the documents kept, and the decision.
-
-        Parameters
-        ----------
-        documents
-            Documents with scores.
-        query
-            Text of the query; only a truncator calibrated for lexical scores needs it.
-        top_k
-            Largest number of documents to keep this time.
-        """
+        """Return at most ``top_k`` documents and the decision; a gate for BM25 needs ``query``."""
         keeping = self._keeping.at_most(top_k, "top_k")
         found, up = read(documents, who="ParetoCut"), self.higher_is_better
         return _output(keeping.marked(found, _mark, query=query, higher_is_better=up))
-
-    @component.output_types(documents=list[Document], decision=dict[str, Any])
-    async def run_async(
-        self, documents: list[Document], query: str | None = None, top_k: int | None = None
-    ) -> dict[str, Any]:
-        """Return what `run` does; the work is too short for a thread.
-
-        Parameters
-        ----------
-        documents, query, top_k
-            As there.
-        """
-        result: dict[str, Any] = self.run(documents, query, top_k)
-        return result
 
 
 @component
 class ParetoCutJoiner(_Component):
     """Joins the documents of several retrievers by their scores, and cuts the result.
 
-    It replaces ``DocumentJoiner``, with one input for each retriever, because weights,
-    directions and reasons belong to one of them. Documents come best first as copies with their
-    fused score; ``meta`` has the decision under ``paretocut``, with ``parts``: score and rank in
-    each list.
+    It replaces ``DocumentJoiner``, with one input for each retriever. Documents come best first as
+    copies with their fused score. Decisions are reported as by `ParetoCut`; ``meta`` also has
+    ``parts``: score and rank in each list.
 
     Parameters
     ----------
@@ -154,8 +112,8 @@ class ParetoCutJoiner(_Component):
     higher_is_better
         By name of a list, False if its scores are distances.
     **options
-        How the lists are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
-        `paretocut.fusion.Fusion` or the path of a saved one); the rest as in `ParetoCut`.
+        How the lists are fused: the options of `paretocut.fuse`, or ``fusion``, a fitted
+        `paretocut.fusion.Fusion` or the path of a saved one. The others are as in `ParetoCut`.
     """
 
     def __init__(
@@ -170,7 +128,7 @@ class ParetoCutJoiner(_Component):
                 f"ParetoCutJoiner: names must be at least 2 different names, got {names!r}"
             )
         component.set_input_types(self, **dict.fromkeys(names, list[Document]))
-        self._hybrid = Hybrid.of("ParetoCutJoiner", options, higher_is_better=higher_is_better)
+        self._hybrid = Hybrid.of("ParetoCutJoiner", options, higher_is_better)
         self._keeping = self._hybrid.keeping
         self.names = names
         self.options = options
@@ -181,33 +139,18 @@ class ParetoCutJoiner(_Component):
         texts: Iterable[Any],
         search: Callable[[str], Mapping[str, list[Document]]],
         **options: Any,
-    ) -> ParetoCutJoiner:
-        """Return a component that knows your stores, learned without judgements.
+    ) -> Self:
+        """Return a component with a fitted fusion and a gate; see `ParetoCut.calibrate`.
 
-        It fits a `paretocut.fusion.Fusion`, unless it has one, and then treats the fused scores as
-        `ParetoCut.calibrate` does.
-
-        Parameters
-        ----------
-        texts, **options
-            As for `ParetoCut.calibrate`.
-        search
-            Takes the text of a query and returns the documents of each input by its name.
+        ``search`` returns the documents of each input by its name.
         """
         found = self._hybrid.calibrated(lambda query: _pairs(search(query)), texts, options)
         gate, fusion = found.keeping.chosen.truncator, found.fusion.fusion
-        made: ParetoCutJoiner = self._with(truncator=gate, fusion=fusion)
-        return made
+        return self._with(truncator=gate, fusion=fusion)
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
     def run(self, **documents: list[Document]) -> dict[str, Any]:
-        """Return the documents kept, and the decision.
-
-        Parameters
-        ----------
-        **documents
-            The list of each input.
-        """
+        """Return the documents kept, and the decision, from the list of each input."""
         if documents.keys() != set(self.names):
             raise InvalidParameterError(
                 f"ParetoCutJoiner: inputs must be {', '.join(self.names)}, "

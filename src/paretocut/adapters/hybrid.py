@@ -1,29 +1,25 @@
-"""Hybrid search in frameworks: the answers of several searches to one query, fused and cut.
-
-Results come in the order of the fused scores, best first. A result that several searches found is
-taken from the first of them. Its mark also has ``parts``: score and rank in each search.
-"""
+"""Hybrid search in frameworks: the answers of several searches to one query, fused and cut."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, TypeAlias
 
-from paretocut.adapters.deciding import CutList, Keeping, KeepOptions, plain_text
-from paretocut.adapters.reporting import warn
+from paretocut.adapters.keeping import CutList, Keeping, KeepOptions, plain_text, warn
 from paretocut.answers import read
 from paretocut.answers.answer import Path
 from paretocut.calibration import nonsense_queries
 from paretocut.errors import InvalidParameterError, speaking_for
 from paretocut.fusion import Fusion
-from paretocut.fusion.chosen import ChosenFusion, FusionOptions
+from paretocut.fusion.fitted import ChosenFusion, FusionOptions
 
 _RRF = 60.0
 _SAMPLE = 30  # queries of each kind that a fusion is fitted on
 
-Pairs: TypeAlias = "Sequence[tuple[Any, float | None]]"
-"""Results of one search, each with its score; None if the search gives none."""
+# Results of one search, each with its score; None if the search gives none.
+Pairs: TypeAlias = Sequence[tuple[Any, float | None]]
 
 
 class HybridOptions(KeepOptions, FusionOptions, total=False):
@@ -32,40 +28,36 @@ class HybridOptions(KeepOptions, FusionOptions, total=False):
 
 @dataclass(frozen=True)
 class Hybrid:
-    """How answers are fused, and who cuts them: the options of an adapter, checked once.
-
-    ``id`` is where a result has its id, and equal ids mean the same document. ``higher_is_better``
-    is by name of a search.
-    """
+    """How answers are fused, and who cuts them: the options of an adapter, checked once."""
 
     keeping: Keeping
     fusion: ChosenFusion
-    id: Path | None = None
-    higher_is_better: Mapping[str, bool] | None = None
+    id: Path | None = None  # of a result; equal ids mean the same document
+    higher_is_better: Mapping[str, bool] | None = None  # by name of a search
 
     @classmethod
-    def of(cls, who: str, options: Mapping[str, Any], **about: Any) -> Hybrid:
+    def of(cls, who: str, options: Mapping[str, Any], up: Mapping[str, bool] | None) -> Hybrid:
         fusing = {name: options[name] for name in FusionOptions.__annotations__ if name in options}
         rest = {name: value for name, value in options.items() if name not in fusing}
-        return cls(Keeping.of(who, rest), ChosenFusion.of(who, fusing), **about)
+        return cls(Keeping.of(who, rest), ChosenFusion.of(who, fusing), higher_is_better=up)
 
     def answer(
         self,
         found: Mapping[str, Pairs],
         mark: Callable[[Any, float, dict[str, Any]], Any],
-        *,
         query: str | None = None,
     ) -> CutList[Any]:
         """Return the results kept of all searches, by name, best first.
 
-        ``mark`` copies a result with fused score and mark.
+        ``mark`` copies a result with fused score and mark. A result that several searches found is
+        taken from the first of them.
         """
 
         def marked(one: Any, values: dict[str, Any]) -> Any:
             first = next(iter(one.results.values()))
             return mark(first, one.score, {**values, "parts": one.parts})
 
-        return self.keeping.marked(read(self._fused(found)), marked, query=query)
+        return self.keeping.marked(read(self._fused(self._scored(found))), marked, query=query)
 
     def calibrated(
         self,
@@ -73,7 +65,7 @@ class Hybrid:
         texts: Iterable[Any],
         options: Mapping[str, Any],
     ) -> Hybrid:
-        """Return the same with a fitted fusion, and a gate on what it fuses.
+        """Return the same with a fitted fusion, unless it has one, and a gate on what it fuses.
 
         Scores that are standardised within each list, as by ``"z"``, do not tell a list with an
         answer from one without. Those of a `Fusion` do.
@@ -85,13 +77,7 @@ class Hybrid:
                 f"Fusion can be gated, got {how.method!r}"
             )
         known = [plain_text(text) for text in texts]
-        found: dict[str, Mapping[str, Pairs]] = {}
-
-        def once(query: str) -> Mapping[str, Pairs]:
-            if query not in found:
-                found[query] = self._scored(find(query))
-            return found[query]
-
+        once = cache(lambda query: self._scored(find(query)))
         fusion = how.fusion
         if fusion is None:
             log = list(options.get("queries") or ())[:_SAMPLE]
@@ -112,13 +98,12 @@ class Hybrid:
 
     def _fused(self, found: Mapping[str, Pairs]) -> Any:
         with speaking_for(self.keeping.who, "fuse", "Fusion"):
-            return self.fusion.fuse(self._scored(found), **self._about())
+            return self.fusion.fuse(found, **self._about())
 
     def _scored(self, found: Mapping[str, Pairs]) -> dict[str, Pairs]:
         """Return the same, with a score for the rank where a search gives no scores."""
-        made = {}
+        made = dict(found)
         for name, pairs in found.items():
-            made[name] = pairs
             missing = sum(score is None for _, score in pairs)
             who = f"{self.keeping.who}: {name}"
             if 0 < missing < len(pairs):
@@ -126,8 +111,5 @@ class Hybrid:
             elif missing:
                 if self.fusion.method != "rrf":
                     warn(f"{who}: the results have no scores, so their ranks are used")
-                ranks = range(1, len(pairs) + 1)
-                made[name] = [
-                    (one, 1 / (_RRF + i)) for i, (one, _) in zip(ranks, pairs, strict=True)
-                ]
+                made[name] = [(one, 1 / (_RRF + i)) for i, (one, _) in enumerate(pairs, start=1)]
         return made

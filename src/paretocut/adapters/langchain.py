@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from paretocut.adapters.deciding import FETCH_K, CutList, Keeping
 from paretocut.adapters.hybrid import Hybrid, Pairs
-from paretocut.adapters.reporting import KEY, summary, with_mark
+from paretocut.adapters.keeping import FETCH_K, KEY, CutList, Keeping, summary, with_mark
 from paretocut.answers import read
 from paretocut.errors import InvalidParameterError, InvalidScoresError, require
-from paretocut.fusion.chosen import ChosenFusion
+from paretocut.fusion.fitted import ChosenFusion
 from paretocut.fusion.joining import arms_by_name
 
 require("langchain_core", feature="paretocut.adapters.langchain", extra="langchain")
@@ -24,8 +23,6 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import Field, PrivateAttr, model_validator
 
 from paretocut.adapters.fields import REFUSE, DecisionFields
-
-__all__ = ["ParetoCutCompressor", "ParetoCutFusionRetriever", "ParetoCutRetriever"]
 
 
 class _Retriever(DecisionFields, BaseRetriever):
@@ -42,11 +39,9 @@ class _Retriever(DecisionFields, BaseRetriever):
 class ParetoCutRetriever(_Retriever):
     """Retrieves the documents of a vector store worth returning among those fetched; possibly none.
 
-    The options of `paretocut.cut` are fields too. The documents are copies whose metadata has the
-    decision under ``paretocut``: score of the document (with surprise, p-value and E-value if a
-    rule decided), number kept, reason, warnings and near misses of the list. The list that `invoke`
-    returns has it in its attribute ``cut``, even if it is empty, and callbacks get it as a custom
-    event named ``paretocut``.
+    The documents are copies whose metadata has the decision under ``paretocut``. The list that
+    `invoke` returns has it in its attribute ``cut``, even if it is empty, and callbacks get it as a
+    custom event named ``paretocut``.
 
     Parameters
     ----------
@@ -60,11 +55,8 @@ class ParetoCutRetriever(_Retriever):
         More arguments of ``similarity_search_with_score``, such as ``filter``. Arguments of
         `invoke` go there too. ``k`` is the largest number of documents to keep; the search stays
         deep: ``invoke(query, k=3)``.
-    truncator
-        Who decides: a truncator, or the path of a saved one.
-    max_tokens, count_tokens
-        Largest number of tokens that the documents may have together, and what counts them; by
-        default four characters count as one token.
+    truncator, max_tokens, count_tokens, ...
+        Who decides and within which bounds: the options of `paretocut.keep`.
     """
 
     model_config = REFUSE
@@ -74,18 +66,15 @@ class ParetoCutRetriever(_Retriever):
     higher_is_better: bool | None = None
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
 
-    def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutRetriever:
-        """Return a retriever that knows its store, learned without judgements.
-
-        What was found is in its ``truncator``.
+    def calibrate(self, texts: Iterable[Any], **options: Any) -> Self:
+        """Return a retriever with a gate in its ``truncator``, as of `paretocut.calibrate`.
 
         Parameters
         ----------
         texts
             A few hundred texts or documents of the store.
         **options
-            As for `paretocut.calibrate`, such as ``queries``. Whatever decided how many documents
-            are kept still does, unless they say otherwise.
+            As there. What decided how many are kept still does, unless they say otherwise.
         """
         search, _ = self._search({})
         store = self.vectorstore
@@ -95,8 +84,7 @@ class ParetoCutRetriever(_Retriever):
 
         found.__qualname__ = type(store).__name__
         gated = self._keeping.calibrated(found, texts, options, self.higher_is_better)
-        made: ParetoCutRetriever = self.with_fields(truncator=gated.chosen.truncator)
-        return made
+        return self.with_fields(truncator=gated.chosen.truncator)
 
     def _search(self, given: dict[str, Any]) -> tuple[dict[str, Any], Keeping]:
         """Return the arguments of a search, and who decides: ``k`` bounds the decision."""
@@ -134,9 +122,9 @@ class ParetoCutRetriever(_Retriever):
 class ParetoCutFusionRetriever(_Retriever):
     """Retrieves what several stores and retrievers find together, fused and cut; possibly nothing.
 
-    It works like ``EnsembleRetriever``, but fuses scores instead of ranks and cuts the result. The
-    options of `paretocut.cut` are fields too. Decisions are reported as by `ParetoCutRetriever`;
-    metadata also has ``parts``: score and rank in each search.
+    It works like ``EnsembleRetriever``, but fuses scores instead of ranks and cuts the result.
+    Decisions are reported as by `ParetoCutRetriever`; metadata also has ``parts``: score and rank
+    in each search.
 
     Parameters
     ----------
@@ -149,16 +137,14 @@ class ParetoCutFusionRetriever(_Retriever):
     higher_is_better
         By name of a vector store, False for distances; by default as the order of its documents
         shows.
-    score_key
-        Where in the metadata of a retriever's documents the score is.
-    id_key
-        Key of the metadata that identifies a document: equal values mean the same document. By
-        default the text identifies it, because stores make up ids of their own.
+    score_key, id_key
+        Where in the metadata the score is, and what identifies a document; by default its text,
+        because stores make up ids of their own.
     method, weights, fusion
         As in `paretocut.fuse`; ``fusion`` is a fitted `paretocut.fusion.Fusion`, or the path of a
         saved one, instead.
-    truncator, max_tokens, count_tokens
-        As in `ParetoCutRetriever`.
+    truncator, max_tokens, count_tokens, ...
+        Who decides and within which bounds: the options of `paretocut.keep`.
     """
 
     model_config = REFUSE
@@ -191,23 +177,11 @@ class ParetoCutFusionRetriever(_Retriever):
         self._hybrid = Hybrid(self._keeping, chosen, identity, self.higher_is_better)
         return self
 
-    def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutFusionRetriever:
-        """Return a retriever that knows its stores, learned without judgements.
-
-        It fits a `paretocut.fusion.Fusion`, unless it has one, and then treats the fused scores as
-        `ParetoCutRetriever.calibrate` does.
-
-        Parameters
-        ----------
-        texts, **options
-            As for `ParetoCutRetriever.calibrate`.
-        """
+    def calibrate(self, texts: Iterable[Any], **options: Any) -> Self:
+        """Return a retriever with a fitted fusion and a gate, as `ParetoCutRetriever.calibrate`."""
         found = self._hybrid.calibrated(self._found, texts, options)
         fusion, gate = found.fusion.fusion, found.keeping.chosen.truncator
-        made: ParetoCutFusionRetriever = self.with_fields(
-            truncator=gate, fusion=fusion, method=None, weights=None
-        )
-        return made
+        return self.with_fields(truncator=gate, fusion=fusion, method=None, weights=None)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: Any, k: int | None = None, **kwargs: Any
@@ -245,8 +219,7 @@ class ParetoCutFusionRetriever(_Retriever):
         }
 
     def _fused(self, query: str, found: dict[str, Pairs], most: int | None) -> CutList[Document]:
-        keeping = self._hybrid.keeping.at_most(most, "k")
-        hybrid = replace(self._hybrid, keeping=keeping)
+        hybrid = replace(self._hybrid, keeping=self._keeping.at_most(most, "k"))
         return hybrid.answer(found, lambda one, score, mark: _mark(one, mark), query=query)
 
     def _id(self, document: Document) -> Any:
@@ -261,8 +234,8 @@ class ParetoCutFusionRetriever(_Retriever):
 class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
     """Keeps the documents worth returning, by the score in their metadata.
 
-    The options of `paretocut.cut` are fields too. Decisions are reported as by
-    `ParetoCutRetriever`. Documents without a score are not kept, and a warning says so.
+    Decisions are reported as by `ParetoCutRetriever`. Documents without a score are not kept, and a
+    warning says so.
 
     Parameters
     ----------
@@ -270,8 +243,8 @@ class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
         Where in the metadata the score is; rerankers write ``relevance_score``.
     higher_is_better
         False if the scores are distances.
-    truncator, max_tokens, count_tokens
-        As in `ParetoCutRetriever`.
+    truncator, max_tokens, count_tokens, ...
+        Who decides and within which bounds: the options of `paretocut.keep`.
     """
 
     model_config = REFUSE
@@ -282,30 +255,13 @@ class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Any = None
     ) -> Sequence[Document]:
-        """Return copies of the documents kept, in their order.
-
-        Parameters
-        ----------
-        documents
-            What was retrieved, with scores in the metadata.
-        query
-            Text of the query; only a truncator calibrated for lexical scores needs it.
-        callbacks
-            Get the decision as an event when they belong to a run, as those of a
-            ``ContextualCompressionRetriever`` do.
-        """
+        """Return copies of the documents kept, in their order; callbacks get the decision."""
         return _dispatch(self._keep(documents, query), callbacks)
 
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Any = None
     ) -> Sequence[Document]:
-        """Return what `compress_documents` does; the work is too short for a thread.
-
-        Parameters
-        ----------
-        documents, query, callbacks
-            As there.
-        """
+        """Return what `compress_documents` does."""
         return await _adispatch(self._keep(documents, query), callbacks)
 
     def _keep(self, documents: Sequence[Document], query: str) -> CutList[Document]:

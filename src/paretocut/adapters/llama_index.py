@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
-from paretocut.adapters.deciding import FETCH_K
 from paretocut.adapters.hybrid import Hybrid, HybridOptions, Pairs
-from paretocut.adapters.reporting import KEY, may_mark, with_mark
+from paretocut.adapters.keeping import FETCH_K, KEY, may_mark, with_mark
 from paretocut.answers import read
 from paretocut.errors import InvalidParameterError, require
 from paretocut.fusion import Fusion
@@ -24,27 +23,20 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from paretocut.adapters.fields import REFUSE, DecisionFields
 
-__all__ = ["ParetoCutFusionRetriever", "ParetoCutPostprocessor", "ParetoCutRetriever"]
-
 
 class ParetoCutPostprocessor(DecisionFields, BaseNodePostprocessor):
     """Keeps the nodes whose score makes them worth returning, in their order; possibly none.
 
-    The options of `paretocut.cut` are fields too. The nodes are copies whose metadata has the
-    decision under ``paretocut``, kept out of prompts and embeddings: score of the node (with
-    surprise, p-value and E-value if a rule decided), number kept, reason, warnings and near misses
-    of the list. The returned list has it in its attribute ``cut``, even if it is empty. Nodes
+    The nodes are copies whose metadata has the decision under ``paretocut``, kept out of prompts
+    and embeddings. The returned list has it in its attribute ``cut``, even if it is empty. Nodes
     without a score are not kept, and a warning says so.
 
     Parameters
     ----------
     higher_is_better
         False if the scores are distances.
-    truncator
-        Who decides: a truncator, or the path of a saved one.
-    max_tokens, count_tokens
-        Largest number of tokens that the nodes may have together, and what counts them; by default
-        four characters count as one token.
+    truncator, max_tokens, count_tokens, ...
+        Who decides and within which bounds: the options of `paretocut.keep`.
     """
 
     model_config = REFUSE
@@ -59,29 +51,18 @@ class ParetoCutPostprocessor(DecisionFields, BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return _kept(self, nodes, query_bundle)
+        return self._kept(nodes, query_bundle, None)
 
-    async def _apostprocess_nodes(
-        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    def _kept(
+        self, nodes: Sequence[NodeWithScore], query: QueryBundle | None, asked: int | None
     ) -> list[NodeWithScore]:
-        return _kept(self, nodes, query_bundle)
-
-
-def _kept(
-    by: ParetoCutPostprocessor, nodes: Any, query: QueryBundle | None, asked: int | None = None
-) -> list[NodeWithScore]:
-    """Return marked copies of the nodes kept; a warning says if the search asked for many more."""
-    found, text = read(nodes, who=by.keeping.who), None if query is None else query.query_str
-    up = by.higher_is_better
-    return by.keeping.marked(found, _mark, query=text, higher_is_better=up, asked=asked)
+        text = None if query is None else query.query_str
+        found, up = read(nodes, who=self.keeping.who), self.higher_is_better
+        return self.keeping.marked(found, _mark, query=text, higher_is_better=up, asked=asked)
 
 
 class _Whole(BaseRetriever):
-    """A retriever whose list is final.
-
-    The retrievers inside have followed links between nodes. Following them again would rebuild the
-    list without the decision.
-    """
+    """A retriever whose list is final: following links between nodes again would rebuild it."""
 
     def _handle_recursive_retrieval(
         self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
@@ -98,9 +79,8 @@ class ParetoCutRetriever(_Whole):
     """Retrieves the nodes of an index worth returning among those fetched; possibly none.
 
     The list that `retrieve` returns has the decision in its attribute ``cut``, also when it is
-    empty.
-
-    For any other retriever, set its ``similarity_top_k`` high and add `ParetoCutPostprocessor`.
+    empty. For any other retriever, set its ``similarity_top_k`` high and add
+    `ParetoCutPostprocessor`.
 
     Parameters
     ----------
@@ -111,8 +91,7 @@ class ParetoCutRetriever(_Whole):
     retriever_kwargs
         More arguments of ``as_retriever``, such as ``filters``.
     **options
-        As for `ParetoCutPostprocessor`: ``higher_is_better``, ``max_tokens``, ``count_tokens``; who
-        decides and within which bounds.
+        As for `ParetoCutPostprocessor`.
     """
 
     def __init__(
@@ -134,16 +113,15 @@ class ParetoCutRetriever(_Whole):
         self._retriever = index.as_retriever(similarity_top_k=fetch_k, **(retriever_kwargs or {}))
         self._postprocessor = ParetoCutPostprocessor(**options)
 
-    def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutRetriever:
-        """Return a retriever that knows its index, learned without judgements.
+    def calibrate(self, texts: Iterable[Any], **options: Any) -> Self:
+        """Return a retriever with a gate in its ``truncator``, as of `paretocut.calibrate`.
 
         Parameters
         ----------
         texts
             A few hundred texts or nodes of the index.
         **options
-            As for `paretocut.calibrate`, such as ``queries``. Whatever decided how many nodes are
-            kept still does, unless they say otherwise.
+            As there. What decided how many are kept still does, unless they say otherwise.
         """
         decides = self._postprocessor
         search, up = self._retriever.retrieve, decides.higher_is_better
@@ -168,11 +146,11 @@ class ParetoCutRetriever(_Whole):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         nodes = self._retriever.retrieve(query_bundle)
-        return _kept(self._postprocessor, nodes, query_bundle, self._fetch_k)
+        return self._postprocessor._kept(nodes, query_bundle, self._fetch_k)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         nodes = await self._retriever.aretrieve(query_bundle)
-        return _kept(self._postprocessor, nodes, query_bundle, self._fetch_k)
+        return self._postprocessor._kept(nodes, query_bundle, self._fetch_k)
 
 
 class ParetoCutFusionRetriever(_Whole):
@@ -189,9 +167,8 @@ class ParetoCutFusionRetriever(_Whole):
     higher_is_better
         By name of a retriever, False if its scores are distances.
     **options
-        How the answers are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
-        `paretocut.fusion.Fusion` or the path of a saved one); who decides, as in `paretocut.cut`;
-        ``max_tokens`` and ``count_tokens`` as in `ParetoCutPostprocessor`.
+        The options of `paretocut.fuse`, or ``fusion``: a fitted `paretocut.fusion.Fusion` or its
+        path. Who decides and within which bounds: the options of `paretocut.keep`.
     """
 
     def __init__(
@@ -204,19 +181,10 @@ class ParetoCutFusionRetriever(_Whole):
         super().__init__()
         who = "ParetoCutFusionRetriever"
         self._retrievers = arms_by_name(retrievers, who, "retrievers")
-        self._hybrid = Hybrid.of(who, options, higher_is_better=higher_is_better)
+        self._hybrid = Hybrid.of(who, options, higher_is_better)
 
-    def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutFusionRetriever:
-        """Return a retriever that knows its indexes, learned without judgements.
-
-        It fits a `paretocut.fusion.Fusion`, unless it has one, and then treats the fused scores as
-        `ParetoCutRetriever.calibrate` does.
-
-        Parameters
-        ----------
-        texts, **options
-            As for `ParetoCutRetriever.calibrate`.
-        """
+    def calibrate(self, texts: Iterable[Any], **options: Any) -> Self:
+        """Return a retriever with a fitted fusion and a gate, as `ParetoCutRetriever.calibrate`."""
 
         def found(query: str) -> dict[str, Pairs]:
             return self._pairs(arm.retrieve(query) for arm in self._retrievers.values())

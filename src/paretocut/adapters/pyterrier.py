@@ -6,18 +6,16 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from paretocut.adapters.deciding import Keeping
+from paretocut.adapters.keeping import Keeping
 from paretocut.answers import Answer
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError, InvalidScoresError, require
-from paretocut.fusion.chosen import ChosenFusion, FusionOptions
+from paretocut.fusion.fitted import ChosenFusion, FusionOptions
 from paretocut.fusion.joining import arms_by_name
 
 require("pyterrier", feature="paretocut.adapters.pyterrier", extra="pyterrier")
 
 import pyterrier as pt
-
-__all__ = ["ParetoCut", "ParetoFuse"]
 
 _NEW = {"surprise": np.float64, "pvalue": np.float64, "evalue": np.float64, "reason": object}
 
@@ -27,8 +25,7 @@ class ParetoCut(pt.Transformer):
 
     Use it in pipelines, as in ``bm25 % 200 >> ParetoCut()``. The new column ``reason`` explains
     each decision; a rule on tails adds ``surprise``, ``pvalue`` and ``evalue``. A query with
-    nothing kept has no rows, which `pyterrier.Experiment` counts as a value of 0 for the measures
-    it averages; `decisions` has such queries too.
+    nothing kept has no rows; `decisions` has it too.
 
     Parameters
     ----------
@@ -48,14 +45,7 @@ class ParetoCut(pt.Transformer):
         self.decisions: dict[str, Any] = {}
 
     def transform(self, inp: Any) -> Any:
-        """Return the results kept.
-
-        Parameters
-        ----------
-        inp
-            A frame of results: ``qid``, ``docno``, ``score``; ``query`` too for a truncator that
-            was calibrated for lexical scores.
-        """
+        """Return the results kept; only a truncator calibrated for BM25 needs ``query``."""
         pt.validate.result_frame(inp, extra_columns=["score"], context=self)
         taken = [name for name in _NEW if name in inp.columns]
         before = "reason" in taken and inp["reason"].astype(str).str.startswith("kept ").all()
@@ -107,8 +97,8 @@ class ParetoFuse(pt.Transformer):
     *transformers
         Two or more retrievers.
     **options
-        ``method``, ``weights`` and ``depth`` as in `paretocut.fuse`; or ``fusion``, a fitted
-        `paretocut.fusion.Fusion` or the path of a saved one.
+        The options of `paretocut.fuse`, or ``fusion``: a fitted `paretocut.fusion.Fusion` or its
+        path.
     """
 
     def __init__(self, *transformers: Any, **options: Unpack[FusionOptions]) -> None:
@@ -117,13 +107,7 @@ class ParetoFuse(pt.Transformer):
         self._fusion = ChosenFusion.of("ParetoFuse", options)
 
     def transform(self, inp: Any) -> Any:
-        """Return the fused results of each query.
-
-        Parameters
-        ----------
-        inp
-            A frame of queries, or of whatever the transformers take.
-        """
+        """Return the fused results of each query, from a frame that the transformers take."""
         answers = [transformer(inp) for transformer in self.transformers]
         for answer in answers:
             pt.validate.result_frame(answer, extra_columns=["score"])

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from paretocut import _kernel
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import FloatArray, RankedLists
 from paretocut.schema.parameters import shown
@@ -28,34 +27,18 @@ _HOLDERS = ("document", "node", "payload", "_source", "entity", "properties", "f
 
 @dataclass(slots=True)
 class Answer:
-    """The results of one query or of several, as a search returned them.
+    """The results of one query or of several, as a search returned them."""
 
-    Attributes
-    ----------
-    scores
-        The scores of each query's results; not finite where there is no result.
-    single
-        Whether it answers one query, and not a batch of them.
-    higher_is_better
-        What the library says of its scores; None if it does not.
-    result
-        Returns a result, from the number of its query and its place.
-    shorter
-        Returns the same kind of answer, from the places to keep of each query.
-    id, text
-        Where the id and the text of a result are; None looks under the usual names.
-    lists
-        The same as ranked lists, where the answer comes from a fusion.
-    """
-
-    scores: Sequence[FloatArray]
-    single: bool = True
-    higher_is_better: bool | None = None
+    scores: Sequence[FloatArray]  # of each query's results; not finite where there is no result
+    single: bool = True  # whether it answers one query, and not a batch of them
+    higher_is_better: bool | None = None  # what the library says; None if it does not
+    # A result, from the number of its query and its place.
     result: Callable[[int, int], Any] = lambda query, i: i
+    # The same kind of answer, from the places to keep of each query.
     shorter: Callable[[Sequence[Sequence[int]]], Any] = list
-    id: Path | None = None
+    id: Path | None = None  # where it is in a result; None looks under the usual names
     text: Path | None = None
-    lists: RankedLists | None = None
+    lists: RankedLists | None = None  # the same, where the answer comes from a fusion
 
     def ids(self, who: str) -> list[list[str]]:
         """Return the ids of the results of each query."""
@@ -74,10 +57,7 @@ class Answer:
 
 
 def direction_of(scores: Sequence[FloatArray], who: str) -> bool | None:
-    """Return whether higher is better, as the order of the results shows; None if it does not.
-
-    Searches answer best first, so falling numbers are scores, and rising ones are distances.
-    """
+    """Return whether higher is better, as results best first show; None if they do not."""
     orders = {_order(values) for values in scores} - {None}
     if not orders:
         return None
@@ -95,11 +75,9 @@ def _order(values: FloatArray) -> object:
     """Return True for falling numbers, False for rising ones, None for equal ones, "" for mixed."""
     if len(values) < 2 or values[0] == values[-1] == values.min() == values.max():
         return None
-    ends = np.array([0, len(values)])
-    for up in (True, False):
-        if _kernel.survey(values, ends, up) == -1:
-            return up
-    return ""
+    if (values[1:] <= values[:-1]).all():
+        return True
+    return False if (values[1:] >= values[:-1]).all() else ""
 
 
 MISSING = object()

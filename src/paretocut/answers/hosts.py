@@ -1,12 +1,15 @@
-"""The libraries whose answers are known, each declared in a few lines."""
+"""The libraries whose answers do not show by their structure how they are read."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
+
+import numpy as np
 
 from paretocut.answers.answer import Answer, Path, column
 from paretocut.errors import InvalidParameterError
@@ -20,21 +23,18 @@ class Host:
     ----------
     name
         The library.
-    answers
-        Types of its answers, each as package and class: ``"qdrant_client.QueryResponse"``. The
-        class may be a base.
+    answers, items
+        Types of its answers, and of one result, for lists of them: each as package and class, which
+        may be a base, such as ``"qdrant_client.QueryResponse"``.
     results
-        Where the list of results is in such an answer: ``"points"``; dots go deeper.
-    items
-        Types of one result, for lists of them.
+        Where the list of results is in an answer: ``"points"``; dots go deeper.
     score
         Where the score is in a result, and whether higher is better there (None: the order of the
         results shows it). The first one that a result has is taken.
     id, text
         Where id and text of a result are; by default under one of the usual names.
     copy
-        Makes the answer shorter, where copying it and replacing the list does not: takes the
-        answer and the new list.
+        Takes an answer and its new list, where a copy with the list replaced does not do.
     read
         Reads the whole answer, where it is no list of results.
 
@@ -67,58 +67,41 @@ def register(host: Host) -> None:
 
     Packages can do this without being imported: the group ``paretocut.answers`` of entry points
     names `Host` objects.
-
-    Parameters
-    ----------
-    host
-        The declaration.
     """
-    clashes = [name for name in host.answers if name in _ANSWERS]
-    clashes += [name for name in host.items if name in _ITEMS]
-    if host.name in HOSTS or clashes:
-        taken = HOSTS[host.name].name if host.name in HOSTS else ", ".join(clashes)
-        raise InvalidParameterError(f"register: host must be new, got {taken}, which is known")
+    taken = [host.name] if host.name in HOSTS else [*({*host.answers} & {*_ANSWERS})]
+    if taken := taken or [*({*host.items} & {*_ITEMS})]:
+        raise InvalidParameterError(
+            f"register: host must be new, got {', '.join(taken)}, which is known"
+        )
     HOSTS[host.name] = host
     _ANSWERS.update(dict.fromkeys(host.answers, host))
     _ITEMS.update(dict.fromkeys(host.items, host))
-    _looked_up.cache_clear()
-
-
-def host_of(kind: type, *, item: bool = False) -> Host | None:
-    """Return the declaration of a type of answers, or of a type of results."""
-    if kind.__module__ == "builtins":
-        return None
-    return _looked_up(kind, item)
+    host_of.cache_clear()
 
 
 @cache
-def _looked_up(kind: type, item: bool) -> Host | None:
+def host_of(kind: type, item: bool = False) -> Host | None:
+    """Return the declaration of a type of answers, or of a type of results."""
+    if kind.__module__ == "builtins":
+        return None
     table = _ITEMS if item else _ANSWERS
     names = [f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in kind.__mro__]
-    found = next((table[name] for name in names if name in table), None)
-    return found if found is not None or not _load() else _looked_up(kind, item)
+    if not any(name in table for name in names):
+        _load()
+    return next((table[name] for name in names if name in table), None)
 
 
-_loaded: list[str] = []
-
-
-def _load() -> bool:
-    """Register what other packages declare, once; return whether there was anything."""
-    if _loaded:
-        return False
+@cache
+def _load() -> None:
+    """Register what other packages declare."""
     from importlib.metadata import entry_points
 
-    found = entry_points(group="paretocut.answers")
-    _loaded.extend(["", *(point.name for point in found)])
-    for point in found:
+    for point in entry_points(group="paretocut.answers"):
         register(point.load())
-    return len(found) > 0
 
 
 def _milvus(hits: Any, kept: Sequence[Any]) -> Any:
     """Return hits of Milvus, which have two columns beside the list."""
-    import copy
-
     made = copy.copy(hits)
     places = {id(hit): i for i, hit in enumerate(hits)}
     at = [places[id(hit)] for hit in kept]
@@ -129,23 +112,20 @@ def _milvus(hits: Any, kept: Sequence[Any]) -> Any:
 
 def _usearch(matches: Any, who: str) -> Answer:
     """Read keys and distances of USearch; a batch has rows of unequal length, and their counts."""
-    import numpy as np
-
-    keys, distances = matches.keys, matches.distances
-    single = distances.ndim == 1
-    if single:
-        keys, distances = keys[None], distances[None]
+    keys, distances = np.atleast_2d(matches.keys), np.atleast_2d(matches.distances)
+    single = matches.distances.ndim == 1
     counts = [distances.shape[1]] if single else matches.counts.tolist()
 
     def shorter(places: Sequence[Sequence[int]]) -> Any:
-        new = [np.array(given) for given in (keys, distances)]
-        for old, made in zip((keys, distances), new, strict=True):
-            for row, at in enumerate(places):
-                made[row, : len(at)] = old[row, at]
         if single:
-            new = [made[0, : len(places[0])] for made in new]
-        rest = {} if single else {"counts": np.array([*map(len, places)], matches.counts.dtype)}
-        return dataclasses.replace(matches, keys=new[0], distances=new[1], **rest)
+            at = list(places[0])
+            return dataclasses.replace(matches, keys=keys[0, at], distances=distances[0, at])
+        new = {"keys": keys.copy(), "distances": distances.copy()}
+        for row, at in enumerate(map(list, places)):
+            new["keys"][row, : len(at)] = keys[row, at]
+            new["distances"][row, : len(at)] = distances[row, at]
+        counts = np.array([*map(len, places)], matches.counts.dtype)
+        return dataclasses.replace(matches, **new, counts=counts)
 
     scores = [row[:count].astype(np.float64) for row, count in zip(distances, counts, strict=True)]
     return Answer(scores, single, False, lambda query, i: keys[query, i].item(), shorter)
@@ -177,13 +157,6 @@ for _host in (
         name="a series", answers=("pandas.Series", "polars.Series", "pyarrow.Array"), read=_series
     ),
     Host(
-        name="Qdrant",
-        answers=("qdrant_client.QueryResponse",),
-        results="points",
-        items=("qdrant_client.ScoredPoint",),
-        score={"score": None},
-    ),
-    Host(
         name="Weaviate",
         answers=("weaviate.QueryReturn", "weaviate.GenerativeReturn"),
         results="objects",
@@ -204,13 +177,6 @@ for _host in (
         copy=_milvus,
     ),
     Host(
-        name="Pinecone",
-        answers=("pinecone.QueryResponse",),
-        results="matches",
-        items=("pinecone.ScoredVector",),
-        score={"score": None},
-    ),
-    Host(
         name="Elasticsearch",
         answers=("elastic_transport.ObjectApiResponse",),
         results="body.hits.hits",
@@ -222,18 +188,6 @@ for _host in (
     ),
     Host(name="USearch", answers=("usearch.Matches", "usearch.BatchMatches"), read=_usearch),
     Host(
-        name="Cohere",
-        answers=("cohere.V2RerankResponse", "cohere.RerankResponse"),
-        results="results",
-        score={"relevance_score": True},
-    ),
-    Host(
-        name="Voyage",
-        answers=("voyageai.RerankingObject",),
-        results="results",
-        score={"relevance_score": True},
-    ),
-    Host(
         name="rerankers",
         answers=("rerankers.RankedResults",),
         results="results",
@@ -242,25 +196,15 @@ for _host in (
         id="document.doc_id",
         text="document.text",
     ),
-    Host(
-        name="LangChain",
-        items=("langchain_core.Document",),
-        id="page_content",  # stores make up ids of their own
-        text="page_content",
+    Host(  # stores make up ids of their own
+        name="LangChain", items=("langchain_core.Document",), id="page_content", text="page_content"
     ),
     Host(
         name="LlamaIndex",
         items=("llama_index.NodeWithScore",),
         score={"score": True},
-        id="node.node_id",
         text=lambda node: node.get_content(),
     ),
-    Host(
-        name="Haystack",
-        items=("haystack.Document",),
-        score={"score": True},
-        id="id",
-        text=lambda document: document.content or "",
-    ),
+    Host(name="Haystack", items=("haystack.Document",), score={"score": True}, text="content"),
 ):
     register(_host)

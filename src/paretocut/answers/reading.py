@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -24,19 +24,11 @@ from paretocut.answers.hosts import Host, host_of
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.schema.parameters import shown
 
+_SCORES = "_score similarity relevance_score relevance _rankingScore _relevance_score"
 FIELDS: dict[str, bool | None] = {
-    "score": None,
-    "_score": True,
-    "distance": None,
-    "_distance": False,
-    "similarity": True,
-    "relevance_score": True,
-    "relevance": True,
-    "vector_distance": False,
-    "_rankingScore": True,
-    "_relevance_score": True,
-    "@search.score": True,
-    "@search.reranker_score": True,
+    **dict.fromkeys(("score", "distance")),
+    **dict.fromkeys((*_SCORES.split(), "@search.score", "@search.reranker_score"), True),
+    **dict.fromkeys(("_distance", "vector_distance"), False),
 }
 """Fields that hold a score, and whether higher is better there (None: the order shows it)."""
 
@@ -47,26 +39,20 @@ _BEFORE = {
 }
 _COLUMNS = {"distances": False, "scores": None, "similarities": True}
 _HOLDERS = ("hits.hits", "results", "hits", "matches", "points", "objects", "documents", "value")
-_NO_COLUMNS = ("included",)  # Chroma's list of what was asked for
+_NO_COLUMN = "included"  # Chroma's list of what was asked for
+_PLAIN = (str, list, *NUMBERS)
 
 
 def read(answer: Any, *, score: Path | None = None, who: str = "keep") -> Answer:
     """Return what is in an answer, recognised by its type or by its structure.
 
-    Parameters
-    ----------
-    answer
-        Whatever a search returned.
-    score
-        Where the score is: a field, a place or a function of a result.
-    who
-        In whose name errors speak.
+    ``score`` says where the score is in a result, and errors speak for ``who``.
     """
-    host = host_of(type(answer))
+    host = host_of(answer.__class__)
+    if host is not None and host.read is not None:
+        return host.read(answer, who)
     if host is not None:
-        return (
-            host.read(answer, who) if host.read else _held(answer, host.results, score, who, host)
-        )
+        return _held(answer, host.results, score, who, host)
     if isinstance(answer, (list, tuple)):
         return _of_sequence(answer, score, who)
     if isinstance(answer, Mapping):
@@ -81,9 +67,8 @@ def read(answer: Any, *, score: Path | None = None, who: str = "keep") -> Answer
             what, line = "an asynchronous generator", f"{who}([one async for one in search(...)])"
         raise InvalidParameterError(f"answer must be there already, got {what}: {line}", who=who)
     if not isinstance(answer, (str, bytes, np.ndarray, set, frozenset)):
-        for path in _HOLDERS:
-            if isinstance(peek(answer, path), (list, tuple)):
-                return _held(answer, path, score, who)
+        if (path := _holder(answer)) is not None:
+            return _held(answer, path, score, who)
         if hasattr(answer, "__iter__"):
             return _of_sequence(list(answer), score, who)  # a cursor or a generator, read once
     _refuse(answer, who)
@@ -95,72 +80,57 @@ def _held(answer: Any, path: str, score: Path | None, who: str, host: Host | Non
     def rebuilt(kept: list[Any]) -> Any:
         if host is not None and host.copy is not None:
             return host.copy(answer, kept)
-        return replaced(answer, path, kept) if path else _with(answer, kept)
+        return replaced(answer, path, kept) if path else _same(answer, kept)
 
     return _of_rows(pick(answer, path) if path else answer, score, who, rebuilt, host)
 
 
 def _of_mapping(answer: Mapping[Any, Any], score: Path | None, who: str) -> Answer:
-    for path in _HOLDERS:
-        if _holds_results(peek(answer, path)):
-            return _held(answer, path, score, who)
+    if (path := _holder(answer)) is not None:
+        return _held(answer, path, score, who)
     names = [score] if isinstance(score, str) else [n for n in (*_COLUMNS, *FIELDS) if n in answer]
     names = [name for name in names if _is_column(answer.get(name))]
     if len(names) == 1:
         return _of_columns(answer, names[0], who)
     keys = list(answer)
     if all(_is_number(value) for value in answer.values()):
-        return Answer(
-            [column(list(answer.values()), who)],
-            result=lambda _, i: keys[i],
-            shorter=lambda places: _like(answer, {keys[i]: answer[keys[i]] for i in places[0]}),
-        )
+        made = Answer([column(list(answer.values()), who)], result=lambda _, i: keys[i])
+        made.shorter = lambda at: _same(answer, {keys[i]: answer[keys[i]] for i in at[0]})
+        return made
     if all(isinstance(value, (Mapping, list, tuple)) for value in answer.values()):
-        return _together(
-            [read(value, score=score, who=who) for value in answer.values()],
-            lambda made: _like(answer, dict(zip(keys, made, strict=True))),
-        )
+        again = lambda made: _same(answer, dict(zip(keys, made, strict=True)))  # noqa: E731
+        return _together(answer.values(), score, who, again)
     _refuse(answer, who)
 
 
-def _like(answer: Mapping[Any, Any], content: dict[Any, Any]) -> Any:
-    """Return a mapping of the same type with other content."""
-    if type(answer) is dict:
+def _same(answer: Any, content: Any) -> Any:
+    """Return a list, a tuple or a mapping of the same type with other content."""
+    if type(answer) in (list, dict):
         return content
-    made: Any = copy.copy(answer)
+    if isinstance(answer, tuple):
+        return type(answer)(*content) if hasattr(answer, "_fields") else type(answer)(content)
+    made = copy.copy(answer)
     made.clear()
-    made.update(content)
+    getattr(made, "update" if isinstance(answer, Mapping) else "extend")(content)
     return made
 
 
 def _of_sequence(answer: Any, score: Path | None, who: str) -> Answer:
-    if len(answer) == 2 and (isinstance(answer, tuple) or _are_arrays(answer)):
-        columns = _two_columns(answer, score, who)
-        if columns is not None:
-            return columns
+    if len(answer) == 2 and (columns := _two_columns(answer, score, who)) is not None:
+        return columns
     first = next((one for one in answer if not isinstance(one, (list, tuple)) or one), None)
     if first is None and answer:
         first = answer[0]  # lists without a result
     if _is_answer(first):
-        return _together(
-            [read(one, score=score, who=who) for one in answer], lambda made: _with(answer, made)
-        )
-    return _of_rows(answer, score, who, lambda kept: _with(answer, kept))
+        return _together(answer, score, who, lambda made: _same(answer, made))
+    return _of_rows(answer, score, who, lambda kept: _same(answer, kept))
 
 
-def _with(answer: Any, content: list[Any]) -> Any:
-    """Return a list or tuple of the same type with other content."""
-    if isinstance(answer, list):
-        if type(answer) is list:
-            return content
-        made = copy.copy(answer)
-        made[:] = content
-        return made
-    return type(answer)(*content) if hasattr(answer, "_fields") else type(answer)(content)
-
-
-def _together(answers: Sequence[Answer], rebuilt: Callable[[list[Any]], Any]) -> Answer:
-    """Return the answers to several queries as one."""
+def _together(
+    given: Iterable[Any], score: Path | None, who: str, rebuilt: Callable[[list[Any]], Any]
+) -> Answer:
+    """Read the answers to several queries as one."""
+    answers = [read(one, score=score, who=who) for one in given]
     owners = [(one, i) for one in answers for i in range(len(one.scores))]
     said = {one.higher_is_better for one in answers if any(map(len, one.scores))}
 
@@ -190,14 +160,11 @@ def _of_rows(
     host: Host | None = None,
 ) -> Answer:
     """Read a list of results: pairs, tuples, mappings, objects or bare scores."""
-    made = Answer(
-        [np.empty(0)],
-        result=lambda _, i: rows[i],
-        shorter=lambda places: rebuilt([rows[i] for i in places[0]]),
-    )
+    made = Answer([np.empty(0)], result=lambda _, i: rows[i])
+    made.shorter = lambda places: rebuilt([rows[i] for i in places[0]])
     if len(rows):
         first, path = rows[0], score
-        host = host or host_of(type(first), item=True)
+        host = host or host_of(first.__class__, True)
         if score is None:
             path, made.higher_is_better = _score_of(rows, first, host, who)
         elif isinstance(score, str):
@@ -205,7 +172,7 @@ def _of_rows(
             made.higher_is_better = known.get(score)
         if isinstance(path, int) and isinstance(first, (tuple, list)) and len(first) == 2:
             thing = 1 - path % 2
-            host = host_of(type(first[thing]), item=True)
+            host = host_of(first[thing].__class__, True)
             made.result = lambda _, i: rows[i][thing]
         made.scores = [_scores(rows, path, who)]
     if host is not None:
@@ -220,11 +187,13 @@ def _scores(rows: Any, path: Path | None, who: str) -> Any:
     try:
         if isinstance(path, int) or (isinstance(rows[0], dict) and path in rows[0]):
             return column([row[path] for row in rows], who)
+        if isinstance(path, str) and path in getattr(rows[0], "__dict__", ()):
+            return column([getattr(row, path) for row in rows], who)
         return column([pick(row, path) for row in rows], who)
     except (LookupError, AttributeError, TypeError):
         if callable(path):
             raise
-        lost = next(row for row in rows if peek(row, path) is MISSING)
+        lost = next((row for row in rows if peek(row, path) is MISSING), rows[0])
         raise InvalidParameterError(
             f"score must be in every result, got {path!r} and {_seen(lost)}", who=who
         ) from None
@@ -250,9 +219,8 @@ def _score_of(
     if not there and hasattr(first, "keys") and not isinstance(first, Mapping):
         return _place(rows, tuple(first), who), None  # a record of a database
     what = f"several: {', '.join(there)}" if there else "none that is known"
-    line = (
-        f"; name it: keep(answer, score={(there or ['the_field'])[0]!r})" if who == "keep" else ""
-    )
+    name = there[0] if there else "the_field"
+    line = f"; name it: keep(answer, score={name!r})" if who == "keep" else ""
     raise InvalidParameterError(
         f"a result must have one score, got {what} in {_seen(first)}{line}", who=who
     )
@@ -263,8 +231,11 @@ def _place(rows: Any, first: Sequence[Any], who: str) -> int:
     numbers = [i for i, value in enumerate(first) if value is None or _is_number(value)]
     if len(numbers) > 1:
         columns = {i: [row[i] for row in rows if row[i] is not None] for i in numbers}
-        real = [i for i, own in columns.items() if own and all(map(_is_number, own))]
-        numbers = [i for i in real if not all(isinstance(x, (int, np.integer)) for x in columns[i])]
+        for i, own in columns.items():
+            kinds = {*map(type, own)}
+            whole = all(issubclass(kind, (int, np.integer)) for kind in kinds)
+            if whole or (kinds != {float} and not all(map(_is_number, own))):
+                numbers.remove(i)
     if len(numbers) != 1:
         what = f"{len(numbers)} columns of numbers" if numbers else "no column of scores"
         raise InvalidParameterError(
@@ -277,14 +248,17 @@ def _place(rows: Any, first: Sequence[Any], who: str) -> int:
 
 def _two_columns(answer: Any, score: Path | None, who: str) -> Answer | None:
     """Read labels and scores, in either order; None if these are no columns."""
-    if not all(isinstance(part, (list, np.ndarray)) for part in answer):
+    arrays = all(isinstance(part, np.ndarray) for part in answer)
+    lists = isinstance(answer, tuple) and all(isinstance(x, (list, np.ndarray)) for x in answer)
+    if not arrays and not lists:
         return None
-    arrays, parts = _are_arrays(answer), [np.asarray(part) for part in answer]
+    parts = [np.asarray(part) for part in answer]
     if parts[0].shape != parts[1].shape or parts[0].ndim not in (1, 2):
         if arrays:
-            shapes = f"{parts[0].shape} and {parts[1].shape}"
             raise InvalidScoresError(
-                f"labels and scores must be of one shape, got {shapes}", who=who
+                f"labels and scores must be of one shape, got {parts[0].shape} and "
+                f"{parts[1].shape}",
+                who=who,
             )
         return None
     numeric = [i for i in (0, 1) if parts[i].dtype.kind in "iuf"]
@@ -312,7 +286,7 @@ def _two_columns(answer: Any, score: Path | None, who: str) -> Answer | None:
         made = [_narrowed(grid, picked) for grid in grids]
         if single:
             made = [part[0] for part in made]
-        return _with(answer, made if arrays else [part.tolist() for part in made])
+        return _same(answer, made if arrays else [part.tolist() for part in made])
 
     return Answer(
         [grid[mine].astype(np.float64) for grid, mine in zip(grids[at], own, strict=True)],
@@ -345,7 +319,7 @@ def _of_columns(answer: Mapping[str, Any], name: str, who: str) -> Answer:
     lengths = [len(row) for row in rows]
     columns: dict[str, Any] = {}
     for key, values in answer.items():
-        if key in _NO_COLUMNS or not _is_column(values):
+        if key == _NO_COLUMN or not _is_column(values):
             continue
         cells = [values] if single else list(values)
         own = [len(cell) if _is_column(cell) else 0 for cell in cells]
@@ -363,7 +337,7 @@ def _of_columns(answer: Mapping[str, Any], name: str, who: str) -> Answer:
                 for cell, at in zip(cells, places, strict=True)
             ]
             made[key] = cut[0] if single else cut
-        return _like(answer, made)
+        return _same(answer, made)
 
     return Answer(
         [column(row, who) for row in rows],
@@ -386,15 +360,13 @@ def _is_column(value: Any) -> bool:
     return isinstance(value, (list, tuple, np.ndarray))
 
 
-def _are_arrays(answer: Any) -> bool:
-    return all(isinstance(part, np.ndarray) for part in answer)
-
-
-def _holds_results(value: Any) -> bool:
-    """Return whether a value is a list of results, and not a column of numbers or texts."""
-    return isinstance(value, (list, tuple)) and not any(
-        isinstance(one, (str, list, *NUMBERS)) for one in value[:1]
-    )
+def _holder(answer: Any) -> str | None:
+    """Return where an answer has a list of results, and no column of numbers or texts."""
+    for path in _HOLDERS:
+        held = peek(answer, path)
+        if isinstance(held, (list, tuple)) and not isinstance(next(iter(held), None), _PLAIN):
+            return path
+    return None
 
 
 def _is_answer(value: Any) -> bool:
@@ -403,10 +375,9 @@ def _is_answer(value: Any) -> bool:
         return not any(
             isinstance(one, (str, bytes)) or one is None or _is_number(one) for one in value
         )
-    if isinstance(value, Mapping):
-        held = (peek(value, path) for path in _HOLDERS)
-        return any(map(_holds_results, held)) or any(_is_column(value.get(n)) for n in _COLUMNS)
-    return host_of(type(value)) is not None
+    if isinstance(value, Mapping) and any(_is_column(value.get(name)) for name in _COLUMNS):
+        return True
+    return host_of(value.__class__) is not None or _holder(value) is not None
 
 
 def _seen(result: Any) -> str:

@@ -13,8 +13,8 @@ from paretocut.cli.arguments import option
 from paretocut.cli.terminal import noted_warnings
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
-from paretocut.fusion.chosen import ChosenFusion
-from paretocut.fusion.options import FUSING
+from paretocut.fusion.fitted import ChosenFusion
+from paretocut.fusion.methods import FUSING
 from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 from paretocut.io.tables import Format

@@ -1,8 +1,4 @@
-"""Fusion of several ranked lists of a query into one that can still be cut.
-
-`fuse` only needs the lists. `Fusion` first learns from a sample of them, and from judgements if
-there are any.
-"""
+"""Fusion of several ranked lists of a query into one that can still be cut."""
 
 from paretocut.fusion.answered import Fused, FusedResult
 from paretocut.fusion.fitted import Fusion

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
-from paretocut.answers import Answer, direction_of, read
+from paretocut.answers import direction_of, read
 from paretocut.answers.answer import Path
 from paretocut.errors import InvalidParameterError
 from paretocut.fusion.joining import arms_by_name
 from paretocut.lists import Ragged, RankedLists, offsets_of
 from paretocut.lists.columns import as_text
-
-Fuse: TypeAlias = Callable[[Mapping[str, RankedLists]], RankedLists]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +22,8 @@ class FusedResult:
 
     Attributes
     ----------
-    id
-        Its id, as text.
-    score
-        Its fused score; higher is better.
+    id, score
+        Its id, as text, and its fused score; higher is better.
     parts
         By name of a search, its ``"score"`` and ``"rank"`` there, or None if it was not found.
     results
@@ -43,12 +39,8 @@ class FusedResult:
 class Fused(list[FusedResult]):
     """A fused answer, best first: a list of `FusedResult` that `paretocut.keep` takes.
 
-    Attributes
-    ----------
-    lists
-        The same as `paretocut.RankedLists`, with ``parts``.
-    text_of
-        Returns the text of one of the results, from the answer it came from.
+    ``lists`` is the same as `paretocut.RankedLists`, with ``parts``; ``text_of`` returns the text
+    of one of the results, from the answer it came from.
     """
 
     def __init__(
@@ -71,18 +63,7 @@ class About(TypedDict, total=False):
     higher_is_better: Mapping[str, bool] | bool | None
 
 
-def fused(answers: Any, fuse: Fuse, who: str, about: About) -> Any:
-    """Return ranked lists, answers or frames as one of the same kind."""
-    lists, build = _prepared(answers, who, about)
-    return build(fuse(lists))
-
-
-def as_ranked(answers: Any, who: str, about: About) -> Any:
-    """Return ranked lists as they are, and answers or frames as ranked lists."""
-    return _prepared(answers, who, about)[0]
-
-
-def _prepared(answers: Any, who: str, about: About) -> tuple[Any, Callable[[RankedLists], Any]]:
+def prepared(answers: Any, who: str, about: About) -> tuple[Any, Callable[[RankedLists], Any]]:
     """Return what is to be fused as ranked lists, and what makes of the fused ones its kind."""
     arms = arms_by_name(answers, who)
     ranked = [name for name, arm in arms.items() if isinstance(arm, RankedLists)]
@@ -99,18 +80,13 @@ def _prepared(answers: Any, who: str, about: About) -> tuple[Any, Callable[[Rank
     query, score, id = about.get("query"), about.get("score"), about.get("id")
     if query is not None:
         return _frames(arms, (query, id or "doc_id", score or "score"), up, who)
-    found = _read(arms, score, id, who)
-    names = {name: one.ids(f"{who}: {name}") for name, one in found.items()}
-
-    def build(made: RankedLists) -> Any:
-        together = [_one(found, names, made[i : i + 1], i, who) for i in range(len(made))]
-        return together[0] if all(one.single for one in found.values()) else together
-
-    return _ranked(found, names, up, who), build
+    return _answers(arms, score, id, up, who)
 
 
-def _read(arms: Mapping[str, Any], score: Any, id: Any, who: str) -> dict[str, Answer]:
-    """Return the answers of each search, to the same queries."""
+def _answers(
+    arms: Mapping[str, Any], score: Any, id: Any, up: Mapping[str, bool], who: str
+) -> tuple[dict[str, RankedLists], Callable[[RankedLists], Any]]:
+    """Return the lists of answers, and what makes an answer of the fused ones."""
     found = {}
     for name, arm in arms.items():
         own = score.get(name) if isinstance(score, Mapping) else score
@@ -123,64 +99,47 @@ def _read(arms: Mapping[str, Any], score: Any, id: Any, who: str) -> dict[str, A
         raise InvalidParameterError(
             f"answers must be to the same queries, got {sorted(counts)} of them", who=who
         )
-    return found
-
-
-def _ranked(
-    found: Mapping[str, Answer],
-    names: Mapping[str, list[list[str]]],
-    higher_is_better: Mapping[str, bool],
-    who: str,
-) -> dict[str, RankedLists]:
-    """Return the answers of each search as ranked lists."""
-    lists = {}
+    names = {name: one.ids(f"{who}: {name}") for name, one in found.items()}
+    lists, places = {}, {}
     for name, answer in found.items():
-        places = [np.flatnonzero(np.isfinite(scores)) for scores in answer.scores]
-        scores = [values[at] for values, at in zip(answer.scores, places, strict=True)]
-        up = higher_is_better.get(name, answer.higher_is_better)
-        if up is None:
-            up = direction_of(scores, f"{who}: {name}") is not False
-        ids = [[own[i] for i in at] for own, at in zip(names[name], places, strict=True)]
-        lists[name] = RankedLists(scores, doc_ids=ids, higher_is_better=up)
-    return lists
+        there = [np.flatnonzero(np.isfinite(scores)).tolist() for scores in answer.scores]
+        scores = [values[at] for values, at in zip(answer.scores, there, strict=True)]
+        higher = up.get(name, answer.higher_is_better)
+        if higher is None:
+            higher = direction_of(scores, f"{who}: {name}") is not False
+        ids = [[own[i] for i in at] for own, at in zip(names[name], there, strict=True)]
+        lists[name] = RankedLists(scores, doc_ids=ids, higher_is_better=higher)
+        places[name] = [  # the better of two with one id
+            dict(zip(reversed(own), reversed(at), strict=True))
+            for own, at in zip(ids, there, strict=True)
+        ]
 
+    def of_query(made: RankedLists, query: int) -> Fused:
+        assert made.doc_ids is not None
+        assert made.parts is not None
+        own = {name: at[query] for name, at in places.items()}
+        columns = made.doc_ids[0].tolist(), made.scores[0].tolist(), made.parts.of_list(0)
+        results = [
+            FusedResult(
+                id,
+                score,
+                {**dict.fromkeys(found), **parts},
+                {name: found[name].result(query, at[id]) for name, at in own.items() if id in at},
+            )
+            for id, score, parts in zip(*columns, strict=True)
+        ]
 
-def _one(
-    answers: Mapping[str, Answer],
-    names: Mapping[str, list[list[str]]],
-    made: RankedLists,
-    query: int,
-    who: str,
-) -> Fused:
-    """Return the fused answer to one query."""
-    assert made.doc_ids is not None
-    assert made.parts is not None
-    places: dict[str, dict[str, int]] = {}
-    for name, answer in answers.items():
-        places[name] = {}
-        for i in np.flatnonzero(np.isfinite(answer.scores[query])).tolist():
-            places[name].setdefault(names[name][query][i], i)  # the better of two with one id
-    results = [
-        FusedResult(
-            own,
-            score,
-            {**dict.fromkeys(answers), **parts},
-            {
-                name: answers[name].result(query, at[own])
-                for name, at in places.items()
-                if own in at
-            },
-        )
-        for own, score, parts in zip(
-            made.doc_ids[0].tolist(), made.scores[0].tolist(), made.parts.of_list(0), strict=True
-        )
-    ]
+        def text_of(result: FusedResult) -> str:
+            name = next(iter(result.results))
+            return found[name].text_of(query, own[name][result.id], who)
 
-    def text_of(result: FusedResult) -> str:
-        name = next(iter(result.results))
-        return answers[name].text_of(query, places[name][result.id], who)
+        return Fused(results, made, text_of)
 
-    return Fused(results, made, text_of)
+    def build(made: RankedLists) -> Any:
+        together = [of_query(made[i : i + 1], i) for i in range(len(made))]
+        return together[0] if all(one.single for one in found.values()) else together
+
+    return lists, build
 
 
 def _frames(

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
-from paretocut.fusion.answered import About, as_ranked, fused
+from paretocut.fusion.answered import About, prepared
 from paretocut.fusion.joining import (
     HUGE,
     Affine,
-    FuseLike,
+    OneRetriever,
     Retrievers,
     checked_weights,
     joined,
     matched,
 )
-from paretocut.fusion.options import FUSING
-from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.fusion.methods import FUSING, FuseOptions, fuse
+from paretocut.lists import FloatArray, Ragged, RankedLists
 from paretocut.relevance import ridge_logistic, sigmoid
-from paretocut.schema.files import register, save_model
+from paretocut.schema.files import load_model, register, save_model
 from paretocut.schema.kinds import Flag, Items, Kind, Real, Text, checked
+from paretocut.schema.parameters import check
 
 # Content of a file: one value for each retriever, and the odds where lists were judged.
 _GIVEN: dict[str, Kind] = {name: FUSING[name].kind for name in ("weights", "depth")}
@@ -37,12 +39,7 @@ _STATE: dict[str, Kind] = {
     "floor_": Items(Real(), size="retrievers"),
     "weights_": Items(Real(0, 1e6), size="retrievers"),
 }
-_STATE_JUDGED: dict[str, Kind] = {
-    "intercept_": Real(),
-    "slope_": Real(0),
-    "rank_slope_": Real(high=0),
-}
-_ODDS = tuple(_STATE_JUDGED)
+_ODDS: dict[str, Kind] = {"intercept_": Real(), "slope_": Real(0), "rank_slope_": Real(high=0)}
 # Learned weights: candidates for the log ratio of one weight to the others, draws of the
 # bootstrap, and how many judged queries equal weights are worth.
 _RATIOS = np.linspace(-1.5, 1.5, 13)
@@ -51,6 +48,11 @@ _DRAWS, _PSEUDO_QUERIES, _BEND = 200, 30.0, 0.05
 
 class Fusion:
     """A fusion fitted to a sample of its retrievers' lists, judged or not.
+
+    Scores are measured from the mean of the sample in units of the *typical* standard deviation of
+    a list, the geometric mean over the sample. With judgements, weights are learned by a Bayesian
+    bootstrap of mean average precision over the judged queries, and pulled towards equal ones, with
+    the strength of 30 judged queries or more.
 
     Parameters
     ----------
@@ -62,36 +64,15 @@ class Fusion:
 
     Attributes
     ----------
-    names_
-        The retrievers.
+    names_, weights_
+        The retrievers, and the weight of each; the mean of the weights is 1.
     location_, scale_
         Mean score of each one's lists, and their typical standard deviation.
     floor_
         Mean of the lowest scores, which a document gets from a retriever that did not find it.
-    weights_
-        Weight of each retriever; their mean is 1.
     intercept_, slope_, rank_slope_
         Log-odds of relevance, from judged lists: at score 0 and rank 1, for one unit of the fused
         score, and for a rank *e* times as deep.
-
-    Notes
-    -----
-    **Without judgements** a score is measured from the mean of the sample in units of the *typical*
-    standard deviation of a list, the geometric mean over the sample. `fuse` with ``method="z"``
-    uses the mean and deviation of the list itself. This magnifies a flat list, which found nothing
-    special, and ignores how high its scores are. Weights are equal. Weights guessed from the lists
-    (how far the best results stand out, how steady that is, how much retrievers agree) were no
-    better on new collections.
-
-    **With judgements** weights are learned. In each draw of a Bayesian bootstrap over the judged
-    queries, one ratio of weights has the best mean average precision. The mean of these ratios is
-    pulled towards equal weights, with the strength of 30 judged queries, or more if the draws
-    disagree. `probability` then says how likely each result is to be relevant, by a logistic
-    regression on fused score and rank, in which rank 1 counts as much as ranks 2 and 3 together.
-
-    P-values are never multiplied, because retrievers depend on each other. Whether there is an
-    answer at all is decided on *fused* lists, by a `paretocut.Background` fitted to fused lists of
-    nonsense.
 
     Examples
     --------
@@ -103,8 +84,6 @@ class Fusion:
     >>> fusion = Fusion().fit({"words": words, "vectors": vectors})
     >>> fusion.scale_.round(1).tolist(), fusion.weights_.tolist()
     ([3.8, 0.1], [1.0, 1.0])
-    >>> fusion.fuse({"words": words[:3], "vectors": vectors[:3]})
-    RankedLists(3 lists, 150 results)
     """
 
     names_: tuple[str, ...]
@@ -121,79 +100,51 @@ class Fusion:
         self.weights = weights
         self.depth = depth
 
-    def fit(self, lists: FuseLike | Any, **about: Unpack[About]) -> Fusion:
-        """Return the fusion itself, fitted to lists of its retrievers.
-
-        Parameters
-        ----------
-        lists, **about
-            As for `paretocut.fuse`. Judgements are used if one of the lists has ``relevance``.
-        """
-        learner = Fusion(weights=self.weights, depth=self.depth)
-        learner._fit(matched(as_ranked(lists, "Fusion", about), self.depth, "Fusion"))
-        self.__dict__ = learner.__dict__  # in one step: others may be fusing
+    def fit(self, lists: Any, **about: Unpack[About]) -> Fusion:
+        """Return the fusion itself, fitted to lists, judged or not; see `paretocut.fuse`."""
+        retrievers = matched(prepared(lists, "Fusion", about)[0], self.depth, "Fusion")
+        parts = retrievers.lists
+        share = checked_weights(self.weights, len(parts), "Fusion")
+        fitted = Fusion(weights=self.weights, depth=self.depth)
+        fitted.names_ = retrievers.names
+        fitted.higher_is_better_ = tuple(one.lists.higher_is_better for one in parts)
+        fitted.location_ = np.array([_mean(one.moments[0], one) for one in parts])
+        typical = np.array([_typical(np.ldexp(one.moments[1], one.ranged[1])) for one in parts])
+        fitted.scale_ = np.maximum(typical, 1e-12 * np.abs(fitted.location_))
+        fitted.floor_ = np.array([_mean(one.ends[1], one) for one in parts])
+        fitted.weights_ = share / share.mean()
+        if any(one.lists.relevance is not None for one in parts):
+            fitted._learn(retrievers, learn_weights=self.weights is None)
+        self.__dict__ = fitted.__dict__  # in one step: others may be fusing
         return self
 
-    def _fit(self, retrievers: Retrievers) -> None:
-        parts = retrievers.lists
-        count = len(parts)
-        given = None if self.weights is None else checked_weights(self.weights, count, "Fusion")
-        self.names_ = retrievers.names
-        self.higher_is_better_ = _directions(retrievers)
-        powers = [one.ranged[1] for one in parts]
-        means, deviations = zip(*(one.moments for one in parts), strict=True)
-        lowest = [one.ends[1] for one in parts]
-        filled = [one.filled for one in parts]
-        self.location_ = np.array([*map(_mean, means, powers, filled)])
-        typical = np.array([*map(_typical, map(np.ldexp, deviations, powers))])
-        self.scale_ = np.maximum(typical, 1e-12 * np.abs(self.location_))
-        self.floor_ = np.array([*map(_mean, lowest, powers, filled)])
-        self.weights_ = np.ones(count) if given is None else given / given.mean()
-        if any(one.lists.relevance is not None for one in parts):
-            self._learn(retrievers, learn_weights=given is None)
-
-    def fuse(self, lists: FuseLike | Any, **about: Unpack[About]) -> Any:
-        """Return one list for each query.
-
-        Parameters
-        ----------
-        lists, **about
-            As for `paretocut.fuse`, from the retrievers that the fusion was fitted to.
-        """
+    def fuse(self, lists: Any, **about: Unpack[About]) -> Any:
+        """Return one list for each query, from the retrievers of `fit`; see `paretocut.fuse`."""
         fitted = copy(self)  # a fit in another thread must not change this one
         fitted._require_fitted("fuse")
-        return fused(lists, fitted._fuse, "Fusion", about)
-
-    def _fuse(self, lists: FuseLike) -> RankedLists:
-        retrievers = matched(lists, self.depth, "Fusion")
-        if len(retrievers.lists) != len(self.names_):
+        ranked, build = prepared(lists, "Fusion", about)
+        retrievers, names = matched(ranked, fitted.depth, "Fusion"), fitted.names_
+        if len(retrievers.lists) != len(names):
             raise InvalidParameterError(
-                f"Fusion: lists must be those of {len(self.names_)} retrievers, as in fit, "
+                f"Fusion: lists must be those of {len(names)} retrievers, as in fit, "
                 f"got {len(retrievers.lists)}"
             )
-        if isinstance(lists, Mapping) and retrievers.names != self.names_:
+        if isinstance(ranked, Mapping) and retrievers.names != names:
             raise InvalidParameterError(
-                f"Fusion: lists must be named {', '.join(self.names_)}, as in fit, "
+                f"Fusion: lists must be named {', '.join(names)}, as in fit, "
                 f"got {', '.join(retrievers.names)}"
             )
         kinds = ("distances", "scores")
-        given = zip(self.names_, self.higher_is_better_, _directions(retrievers), strict=True)
-        for name, before, now in given:
-            if before != now:
+        for name, up, one in zip(names, fitted.higher_is_better_, retrievers.lists, strict=True):
+            if one.lists.higher_is_better != up:
                 raise InvalidScoresError(
-                    f"Fusion: the lists of {name} must hold {kinds[before]}, as in fit, "
-                    f"got {kinds[now]}"
+                    f"Fusion: the lists of {name} must hold {kinds[up]}, as in fit, "
+                    f"got {kinds[not up]}"
                 )
-        return self._fused(retrievers)
+        return build(fitted._fused(retrievers))
 
     def probability(self, fused: RankedLists) -> Ragged:
-        """Return the probability that each result is relevant.
-
-        Parameters
-        ----------
-        fused
-            The result of `fuse`, whole or cut, after `fit` on judged lists.
-        """
+        """Return the probability that each result of ``fused`` is relevant, after judged lists."""
         if not hasattr(self, "slope_"):
             raise NotFittedError(
                 "Fusion: probability must come after fit on judged lists, got it before"
@@ -203,13 +154,7 @@ class Fusion:
         return fused.scores.with_values(sigmoid(log_odds))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fusion as JSON; `paretocut.load` reads it.
-
-        Parameters
-        ----------
-        path
-            The file. It is replaced in one step: a reader sees the old or the new one.
-        """
+        """Write the fusion to this path as JSON; `paretocut.load` reads it."""
         self._require_fitted("save")
         save_model(path, "fusion", self)
 
@@ -229,15 +174,15 @@ class Fusion:
         fusion = cls(**checked(_GIVEN, {name: content[name] for name in _GIVEN if name in content}))
         if fusion.weights is not None:
             checked_weights(fusion.weights, len(content["learned"]["names_"]), "Fusion")
-        judged = {name: _STATE_JUDGED[name] for name in _ODDS if _ODDS[0] in content["learned"]}
-        for name, value in checked({**_STATE, **judged}, content["learned"]).items():
+        described = _STATE | _ODDS if "intercept_" in content["learned"] else _STATE
+        for name, value in checked(described, content["learned"]).items():
             kept = tuple(value) if name in ("names_", "higher_is_better_") else value
             setattr(fusion, name, np.array(kept) if isinstance(kept, list) else kept)
         return fusion
 
     def __repr__(self) -> str:
-        given = {"weights": self.weights, "depth": self.depth}
-        shown = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+        given = (("weights", self.weights), ("depth", self.depth))
+        shown = [f"{name}={value!r}" for name, value in given if value is not None]
         return f"Fusion({', '.join(shown)})"
 
     def _require_fitted(self, what: str) -> None:
@@ -251,7 +196,7 @@ class Fusion:
             shift = np.full(len(one.begin), self.location_[i])
             unit = np.full(len(one.begin), self.scale_[i])
             high, low = (np.ldexp(end, one.ranged[1]) for end in one.ends)
-            low = np.where(one.filled, low, self.floor_[i])
+            low = np.where(one.end > one.begin, low, self.floor_[i])
             with np.errstate(over="ignore"):
                 lowest, highest = (low - shift) / unit, (high - shift) / unit
             if max(np.abs(lowest).max(initial=0), np.abs(highest).max(initial=0)) > HUGE:
@@ -275,13 +220,12 @@ class Fusion:
                 "Fusion: judged lists must hold at least one relevant result, got none"
             )
         rows = fused.scores.rows
-        pairs = enumerate(zip(self._affine(retrievers), fused.parts.ranks, strict=True))
-        columns = np.stack(
-            [
-                part.at(retrievers.position(i, ranks), ranks.values > 0, rows)
-                for i, (part, ranks) in pairs
-            ]
-        )
+        columns = np.empty((len(retrievers.lists), rows.size))
+        for i, part in enumerate(self._affine(retrievers)):
+            given = fused.parts.scores[i].values
+            merit = given if self.higher_is_better_[i] else -given
+            distance = (merit - self.location_[i]) / self.scale_[i]
+            columns[i] = np.where(np.isnan(merit), part.missing[rows], distance)
         if learn_weights and len(columns) > 1:
             self.weights_ = _learned_weights(columns, fused)
         score = self.weights_ @ columns / len(columns)
@@ -289,29 +233,63 @@ class Fusion:
         rank = np.empty(score.size)
         rank[order] = fused.scores.ranks + 1.0
         design = np.stack([np.ones(score.size), score, np.log(rank)], axis=1)
+        wanted, prior = relevant.astype(np.float64), np.array([-3.0, 1.0, 0.0])
         # The top of a list counts as much as its many other results.
-        intercept, slope, rank_slope = ridge_logistic(
-            design,
-            relevant.astype(np.float64),
-            penalty=np.ones(3),
-            towards=np.array([-3.0, 1.0, 0.0]),
-            weight=1 / rank,
-        )
+        found = ridge_logistic(design, wanted, penalty=np.ones(3), towards=prior, weight=1 / rank)
+        self.intercept_, slope, rank_slope = found.tolist()
         # A better place never means worse odds, whatever a few judged queries say.
-        self.intercept_ = float(intercept)
-        self.slope_, self.rank_slope_ = max(float(slope), 0.0), min(float(rank_slope), 0.0)
+        self.slope_, self.rank_slope_ = max(slope, 0.0), min(rank_slope, 0.0)
 
 
 register("fusion", Fusion, Fusion.to_dict, Fusion.from_dict)
 
 
-def _directions(retrievers: Retrievers) -> tuple[bool, ...]:
-    return tuple(one.lists.higher_is_better for one in retrievers.lists)
+class FusionOptions(FuseOptions, total=False):
+    """How lists are fused: a fitted ``fusion`` (or its file), or the options of `fuse`."""
+
+    fusion: Fusion | str | os.PathLike[str] | None
 
 
-def _mean(values: FloatArray, powers: IntArray, filled: BoolArray) -> float:
+@dataclass(frozen=True)
+class ChosenFusion:
+    """A fitted fusion, or the options of `fuse`."""
+
+    method: str = FUSING["method"].default
+    weights: Sequence[float] | None = None
+    depth: int | None = None
+    fusion: Fusion | None = None
+
+    @classmethod
+    def of(cls, who: str, options: Mapping[str, Any]) -> ChosenFusion:
+        """Return the choice that `FusionOptions` make; errors speak for ``who``."""
+        given = {name: value for name, value in options.items() if value is not None}
+        fusion = given.pop("fusion", None)
+        if fusion is not None and given:
+            raise InvalidParameterError(
+                f"fusion must come without {', '.join(given)}, which it has learned", who=who
+            )
+        if given.get("method") is not None:
+            check(FUSING["method"].kind, given["method"], who=who, name="method")
+        if isinstance(fusion, (str, os.PathLike)):
+            fusion = load_model(fusion, "fusion")
+        if fusion is not None and not isinstance(fusion, Fusion):
+            raise InvalidParameterError(
+                f"fusion must be a Fusion or the path of a saved one, got {type(fusion).__name__}",
+                who=who,
+            )
+        return cls(**given, fusion=fusion)
+
+    def fuse(self, lists: Any, **about: Unpack[About]) -> Any:
+        """Return one list for each query; see `paretocut.fuse`."""
+        if self.fusion is not None:
+            return self.fusion.fuse(lists, **about)
+        return fuse(lists, method=self.method, weights=self.weights, depth=self.depth, **about)
+
+
+def _mean(values: FloatArray, one: OneRetriever) -> float:
     """Return the mean over the queries with a list; the sum of large scores would overflow."""
-    return float(np.ldexp(values[filled] / max(filled.sum(), 1), powers[filled]).sum())
+    filled = one.end > one.begin
+    return float(np.ldexp(values[filled] / max(filled.sum(), 1), one.ranged[1][filled]).sum())
 
 
 def _typical(sd: FloatArray) -> float:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,26 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 from paretocut import _kernel
 from paretocut.decisions.cuts import matching
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.lists.columns import as_text, code_points
 from paretocut.lists.parts import Parts
 from paretocut.schema.parameters import check_positive_int, shown
 
 HUGE = 1e100  # sums of larger numbers, times weights, could overflow
 
-FuseLike: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
-"""`RankedLists` of each retriever, by name or not."""
-
 
 class QueryCoverageWarning(UserWarning):
-    """Some queries have no list from one of the fused retrievers.
-
-    Attributes
-    ----------
-    missing
-        Ids of these queries, by the name of the retriever. They are kept: the other retrievers
-        decide alone.
-    """
+    """Some queries have no list from a retriever; they are kept, and in ``missing`` by its name."""
 
     def __init__(self, missing: Mapping[str, Sequence[str]]) -> None:
         self.missing = {name: tuple(queries) for name, queries in missing.items()}
@@ -64,11 +54,6 @@ class OneRetriever:
         values[there] = column[self.place[there]]
         return values
 
-    @property
-    def ids(self) -> NDArray[Any]:
-        assert self.lists.doc_ids is not None
-        return self.lists.doc_ids.values
-
     @cached_property
     def ranged(self) -> tuple[Ragged, IntArray]:
         """The merit of lists as `Ragged.within_range` has them, and the power of each query."""
@@ -82,10 +67,6 @@ class OneRetriever:
     @cached_property
     def end(self) -> IntArray:
         return self.by_query(self.merit.offsets[1:])
-
-    @property
-    def filled(self) -> BoolArray:
-        return self.end > self.begin
 
     @property
     def ends(self) -> tuple[FloatArray, FloatArray]:
@@ -112,13 +93,6 @@ class Affine:
     unit: FloatArray  # infinity for a list of equal scores
     missing: FloatArray
 
-    def at(self, position: IntArray, found: BoolArray, query: IntArray) -> FloatArray:
-        """Return the summand of each fused result, by its position where it was found."""
-        values = self.missing[query]
-        at, of = position[found], query[found]
-        values[found] = (self.gain[at] - self.shift[of]) / self.unit[of]
-        return values
-
 
 @dataclass(frozen=True)
 class Retrievers:
@@ -128,30 +102,38 @@ class Retrievers:
     query_ids: NDArray[Any]
     lists: list[OneRetriever]
 
-    def position(self, i: int, ranks: Ragged) -> IntArray:
-        """Return where retriever ``i`` has each fused result; 0 where it lacks it."""
-        start = np.repeat(self.lists[i].begin, ranks.lengths)
-        return np.where(ranks.values > 0, start + ranks.values - 1, 0)
 
-
-def matched(lists: FuseLike, depth: int | None, who: str) -> Retrievers:
+def matched(lists: Any, depth: int | None, who: str) -> Retrievers:
     """Return the lists of each retriever, checked and matched by query."""
     if depth is not None:
         check_positive_int(depth, who=who, name="depth")
-    named = arms_by_name(lists, who)
-    names, items = tuple(named), list(named.values())
-    ranked = [_ranked(item, name, who) for item, name in zip(items, names, strict=True)]
-    grades = {item.min_grade for item in ranked}
+    ranked = arms_by_name(lists, who)
+    for name, item in ranked.items():
+        if not isinstance(item, RankedLists):
+            raise InvalidParameterError(
+                f"the lists of {name} must be RankedLists, got {type(item).__name__}", who=who
+            )
+        if item.doc_ids is None:
+            raise InvalidParameterError(
+                f"the lists of {name} must have doc_ids, by which results are matched, "
+                "got lists without",
+                who=who,
+            )
+    grades = {item.min_grade for item in ranked.values()}
     if len(grades) > 1:
         raise InvalidParameterError(f"lists must have one min_grade, got {sorted(grades)}", who=who)
-    query_ids, places = _queries(ranked, names, who)
-    lacking = {
-        name: query_ids[place < 0].tolist() for name, place in zip(names, places, strict=True)
-    }
+    query_ids, places = _queries(ranked, who)
+    lacking = {name: query_ids[place < 0].tolist() for name, place in places.items()}
     if missing := {name: queries for name, queries in lacking.items() if queries}:
         warnings.warn(QueryCoverageWarning(missing), stacklevel=3)
-    parts = [_one(item, place, depth) for item, place in zip(ranked, places, strict=True)]
-    return Retrievers(names, query_ids, parts)
+    parts = []
+    for name, item in ranked.items():
+        lengths = matching(item)  # None if there is no padding
+        if depth is not None:
+            lengths = np.minimum(item.scores.lengths if lengths is None else lengths, depth)
+        used = item if lengths is None else item.truncate(lengths)
+        parts.append(OneRetriever(used, used.merit, places[name], item.fully_judged))
+    return Retrievers(tuple(ranked), query_ids, parts)
 
 
 def arms_by_name(lists: Any, who: str, what: str = "lists") -> dict[str, Any]:
@@ -173,26 +155,12 @@ def arms_by_name(lists: Any, who: str, what: str = "lists") -> dict[str, Any]:
     return named
 
 
-def _ranked(lists: Any, name: str, who: str) -> RankedLists:
-    if not isinstance(lists, RankedLists):
-        raise InvalidParameterError(
-            f"the lists of {name} must be RankedLists, got {type(lists).__name__}", who=who
-        )
-    if lists.doc_ids is None:
-        raise InvalidParameterError(
-            f"the lists of {name} must have doc_ids, by which results are matched, "
-            "got lists without",
-            who=who,
-        )
-    return lists
-
-
 def _queries(
-    lists: list[RankedLists], names: Sequence[str], who: str
-) -> tuple[NDArray[Any], list[IntArray]]:
+    lists: Mapping[str, RankedLists], who: str
+) -> tuple[NDArray[Any], dict[str, IntArray]]:
     """Return the queries of all retrievers, and where each retriever has them, or -1."""
     known: dict[str, int] = {}
-    for item, name in zip(lists, names, strict=True):
+    for name, item in lists.items():
         own: set[str] = set()
         for query in item.query_ids.tolist():
             if query in own:
@@ -201,22 +169,10 @@ def _queries(
                 )
             own.add(query)
             known.setdefault(query, len(known))
-    places = []
-    for item in lists:
-        place = np.full(len(known), -1, dtype=np.int64)
-        place[[known[query] for query in item.query_ids.tolist()]] = np.arange(len(item))
-        places.append(place)
+    places = {name: np.full(len(known), -1, dtype=np.int64) for name in lists}
+    for name, item in lists.items():
+        places[name][[known[query] for query in item.query_ids.tolist()]] = np.arange(len(item))
     return as_text(list(known)), places
-
-
-def _one(lists: RankedLists, place: IntArray, depth: int | None) -> OneRetriever:
-    whole = lists.fully_judged
-    lengths = matching(lists)  # None if there is no padding
-    if depth is not None:
-        lengths = np.minimum(lists.scores.lengths if lengths is None else lengths, depth)
-    if lengths is not None:
-        lists = lists.truncate(lengths)
-    return OneRetriever(lists, lists.merit, place, whole)
 
 
 def checked_weights(weights: ArrayLike | None, count: int, who: str) -> FloatArray:
@@ -245,11 +201,10 @@ def joined(
     *,
     times_count: bool = False,
 ) -> RankedLists:
-    """Return the fused lists, given the summands of each retriever, and its weight.
-
-    ``times_count`` multiplies the sum by the number of retrievers that found the document.
-    """
-    ids, by_number = code_points(*(one.ids for one in retrievers.lists))
+    """Return the fused lists; ``times_count`` multiplies sums by the number of finders."""
+    ids, by_number = code_points(
+        *(one.lists.doc_ids.values for one in retrievers.lists)  # type: ignore[union-attr]
+    )
     count, queries = len(ids), len(retrievers.query_ids)
     room = int(sum((one.end - one.begin).sum() for one in retrievers.lists))
     width = max(matrix.shape[1] for matrix in ids)
@@ -293,22 +248,21 @@ def _judged(fused: RankedLists, retrievers: Retrievers) -> RankedLists:
     A result without a grade in any list counts as not relevant if the lists are judged in full,
     and stays unknown if one of them is judged in part.
     """
+    assert fused.parts is not None
     judged = [
-        (i, one, one.lists.relevance.values)
-        for i, one in enumerate(retrievers.lists)
+        (one, one.lists.relevance.values, ranks)
+        for one, ranks in zip(retrievers.lists, fused.parts.ranks, strict=True)
         if one.lists.relevance is not None
     ]
     if not judged:
         return fused
-    whole = all(one.whole for _, one, _ in judged)
-    kind = np.result_type(*(values.dtype for _, _, values in judged))
+    whole = all(one.whole for one, _, _ in judged)
+    kind = np.result_type(*(values.dtype for _, values, _ in judged))
     grades = np.full(fused.scores.values.size, 0 if whole else np.nan, dtype=kind)
     number = np.zeros(len(fused), dtype=np.int64)
-    assert fused.parts is not None
-    for i, one, values in judged:
-        ranks = fused.parts.ranks[i]
+    for one, values, ranks in judged:
         here = np.flatnonzero(ranks.values > 0)
-        found = values[retrievers.position(i, ranks)[here]]
+        found = values[(ranks.spread(one.begin) + ranks.values - 1)[here]]
         known = ~np.isnan(found)
         grades[here[known]] = found[known]
         if whole:

@@ -1,24 +1,23 @@
 """How the scores of one retriever become comparable with those of another."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.fusion.answered import About, fused
+from paretocut.decisions.options import Option, declared
+from paretocut.fusion.answered import About, prepared
 from paretocut.fusion.joining import (
     HUGE,
     Affine,
-    FuseLike,
     OneRetriever,
     checked_weights,
     joined,
     matched,
 )
-from paretocut.lists import FloatArray, RankedLists
+from paretocut.lists import FloatArray
+from paretocut.schema.kinds import Either, Items, Real, Text, Whole
 from paretocut.schema.parameters import check_choice
 from paretocut.tail import fit_tails
 from paretocut.truncators.consensus import Consensus
@@ -29,7 +28,7 @@ _RRF = 60.0  # the constant of Cormack, Clarke and Buettcher
 
 
 def fuse(
-    lists: FuseLike | Any,
+    lists: Any,
     *,
     method: str = "z",
     weights: ArrayLike | None = None,
@@ -40,8 +39,8 @@ def fuse(
 
     A document that a retriever did not return counts as its last one did. The scores and ranks of
     each retriever are in ``parts``. `RankedLists` give `RankedLists`. Answers give an answer, which
-    `paretocut.keep` takes: a list of `paretocut.fusion.FusedResult`, best first, with id, fused
-    score, parts and the results as they came. Frames give a frame like the first.
+    `paretocut.keep` takes: a list of `paretocut.fusion.FusedResult`, best first. Frames give a
+    frame like the first.
 
     Parameters
     ----------
@@ -49,7 +48,8 @@ def fuse(
         For each retriever its answer, as `paretocut.keep` takes it (to one query or to many), its
         frame of pandas, Polars or Arrow with one row per result, or its `RankedLists` with
         ``doc_ids``. A mapping names the retrievers; otherwise they are called "1", "2", ... Each
-        keeps its own direction. Queries of frames and `RankedLists` are matched by id.
+        keeps its own direction. Queries of frames and `RankedLists` are matched by id; a
+        `QueryCoverageWarning` names those that a retriever lacks, which are kept.
     method
         How scores of different lists are made comparable; see Notes.
     weights
@@ -62,11 +62,6 @@ def fuse(
         document. ``higher_is_better``, for all or by name; by default as the library says, or as
         the order of the results shows. Of frames: ``query``, ``id`` ("doc_id") and ``score``
         ("score") name columns, and scores are similarities unless ``higher_is_better`` is False.
-
-    Warns
-    -----
-    QueryCoverageWarning
-        If a query has no list from some retriever. The query is kept.
 
     Notes
     -----
@@ -95,45 +90,28 @@ def fuse(
     >>> fused = pc.fuse({"words": words, "vectors": distances}, method="minmax")
     >>> fused[0].doc_ids.tolist(), fused[0].scores.round(2).tolist()
     (['a', 'b', 'd', 'c'], [1.86, 1.75, 0.0, 0.0])
-    >>> answer = pc.fuse({"words": [("a", 9.0), ("b", 7.0)], "vectors": {"b": 0.2, "a": 0.9}})
-    >>> [(one.id, one.parts["vectors"]) for one in pc.keep(answer, max_k=1)]
-    [('b', {'score': 0.2, 'rank': 1})]
     """
     kind = check_choice(method, METHODS, who="fuse", name="method")
 
-    def fuse_ranked(ranked: FuseLike) -> RankedLists:
-        retrievers = matched(ranked, depth, "fuse")
-        share = checked_weights(weights, len(retrievers.lists), "fuse")
-        if kind == "probability":
-            share = share / share.sum()  # a mean of log-odds is log-odds again
-        parts = [METHODS[kind](one) for one in retrievers.lists]
-        return joined(retrievers, parts, share, times_count=kind in ("isr", "combmnz"))
-
-    return fused(lists, fuse_ranked, "fuse", about)
+    ranked, build = prepared(lists, "fuse", about)
+    retrievers = matched(ranked, depth, "fuse")
+    share = checked_weights(weights, len(retrievers.lists), "fuse")
+    if kind == "probability":
+        share = share / share.sum()  # a mean of log-odds is log-odds again
+    parts = [METHODS[kind](one) for one in retrievers.lists]
+    return build(joined(retrievers, parts, share, times_count=kind in ("isr", "combmnz")))
 
 
 def _z(one: OneRetriever) -> Affine:
     mean, sd = one.moments
-    unit = _or_infinity(sd)
+    unit = np.where(sd > 0, sd, np.inf)
     return Affine(one.ranged[0].values, mean, unit, (one.ends[1] - mean) / unit)
 
 
 def _minmax(one: OneRetriever) -> Affine:
     high, low = one.ends
-    unit = _or_infinity(high - low)
+    unit = np.where(high > low, high - low, np.inf)
     return Affine(one.ranged[0].values, low, unit, np.zeros(len(unit)))
-
-
-def _or_infinity(spread: FloatArray) -> FloatArray:
-    return np.where(spread > 0, spread, np.inf)
-
-
-def _rrf(one: OneRetriever) -> Affine:
-    return _of_rank(one, lambda rank: 1 / (_RRF + rank))
-
-
-def _isr(one: OneRetriever) -> Affine:
-    return _of_rank(one, lambda rank: 1 / rank**2)
 
 
 def _of_rank(one: OneRetriever, gain: Callable[[FloatArray], FloatArray]) -> Affine:
@@ -167,10 +145,35 @@ def _plain(gains: FloatArray, missing: FloatArray) -> Affine:
 METHODS: dict[str, Callable[[OneRetriever], Affine]] = {
     "z": _z,
     "minmax": _minmax,
-    "rrf": _rrf,
+    "rrf": lambda one: _of_rank(one, lambda rank: 1 / (_RRF + rank)),
     "surprise": _surprise,
     "probability": _log_odds,
-    "isr": _isr,
+    "isr": lambda one: _of_rank(one, lambda rank: 1 / rank**2),
     "combmnz": _minmax,
 }
 """The methods of `fuse` by name: each takes the lists of one retriever."""
+
+
+class FuseOptions(TypedDict, total=False):
+    """The options of `fuse`."""
+
+    method: Annotated[
+        str | None,
+        Option(Text(tuple(METHODS)), "z", "how scores of different retrievers become comparable"),
+    ]
+    weights: Annotated[
+        Sequence[float] | None,
+        Option(
+            Either(Items(Real(0))),
+            None,
+            "one number for each retriever, 0 or more (default: equal weights)",
+        ),
+    ]
+    depth: Annotated[
+        int | None,
+        Option(Either(Whole(1)), None, "number of results of each list to use (default: all)"),
+    ]
+
+
+FUSING: Mapping[str, Option] = declared(FuseOptions)
+"""The options of `fuse`, by name."""

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from paretocut.decisions.options import EXPECT, FITTING, OPTIONS, Option
 from paretocut.evaluation import Summary
-from paretocut.fusion.options import FUSING
+from paretocut.fusion.methods import FUSING
 from paretocut.schema.kinds import Either, Kind, Real, Text, Whole
 from paretocut.web.refusals import InvalidBody, Refused
 

@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any
 
 from paretocut.errors import InvalidParameterError
-from paretocut.fusion.chosen import ChosenFusion
-from paretocut.fusion.options import FUSING
+from paretocut.fusion.fitted import ChosenFusion
+from paretocut.fusion.methods import FUSING
 from paretocut.lists import Ragged, RankedLists
 from paretocut.web.bodies import FuseRequest, RetrieverList, given, one_or_many, read
 from paretocut.web.cutting import chosen_by

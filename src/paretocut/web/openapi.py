@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from paretocut.decisions.options import OPTIONS
-from paretocut.fusion.options import FUSING
+from paretocut.fusion.methods import FUSING
 from paretocut.web import bodies
 from paretocut.web.arrow_streams import ARROW
 from paretocut.web.cutting import cut
