@@ -11,7 +11,7 @@ import pytest
 from support import importorskip
 
 from paretocut.cli.terminal import draw_list, symbols, with_progress
-from paretocut.show.picture import Picture
+from paretocut.show.drawing import Picture
 
 
 def test_progress_shows_on_a_terminal_only(

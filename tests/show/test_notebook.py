@@ -45,7 +45,6 @@ def test_pictures_have_no_faults_of_accessibility(
     things = [
         pc.cut(scores),
         pc.fit_tail(scores),
-        pc.fit_tails([scores, scores[:60]]),
         Consensus().cut_batch([scores, np.sort(scores)[::-1][5:]]),
         pc.Background.fit(unanswered),
         Calibrated(Consensus(), pc.Background.fit(unanswered)).record(nonsense=unanswered),

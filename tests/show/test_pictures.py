@@ -159,13 +159,11 @@ def test_odd_lists_have_pictures(scores: Any) -> None:
         shown = len(dots(drawn(cut), KEPT))
         assert shown == cut.k if cut.k <= 150 else 0 < shown <= 150
     drawn(pc.fit_tail(scores))
-    drawn(pc.fit_tails([scores, scores]))
     drawn(FixedK(2).cut_batch([scores, [1.0], scores]))
 
 
 def test_no_lists_have_pictures() -> None:
     assert "lists 0" in words(drawn(FixedK(2).cut_batch([])))
-    assert "lists 0" in words(drawn(pc.fit_tails([])))
 
 
 @pytest.mark.parametrize("k", [0, 3, 7_000, 10_000])
@@ -284,17 +282,6 @@ def test_a_fit_shows_its_window_and_the_tail(higher_is_better: bool) -> None:
     heights = np.array([y for _, y in every])[:12]
     slope, start = np.polyfit(scores[:12], heights, 1)
     assert drawn_height == pytest.approx(slope * score10 + start, abs=1.0)
-
-
-def test_many_fits_show_their_best_results() -> None:
-    rng = np.random.default_rng(0)
-    fits = pc.fit_tails([*rng.exponential(size=(40, 120)), [], [1.0]])
-    root = drawn(fits)
-    assert sum(count for *_, count, _ in bars(root)) == 41
-    # The tallest bar holds as many lists as a histogram of the best surprise has there.
-    best = [fit.surprise.max() for fit in fits if fit.n]
-    counts, _ = np.histogram(best, bins=40)
-    assert [count for *_, count, _ in bars(root)] == counts[counts > 0].tolist()
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

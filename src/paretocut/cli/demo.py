@@ -15,7 +15,7 @@ from paretocut import metrics
 from paretocut.cli.terminal import draw_list, print_json, symbols
 from paretocut.data import notes as program
 from paretocut.lists import IntArray, RankedLists
-from paretocut.show.picture import Picture
+from paretocut.show.drawing import Picture
 from paretocut.truncators import Calibrated, Consensus, FixedK, ScoreThreshold, Truncator
 
 SUMMARY = "see what it does, on the docstrings of Python's own functions"

@@ -16,7 +16,7 @@ from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 
 if TYPE_CHECKING:
-    from paretocut.show.picture import Picture
+    from paretocut.show.drawing import Picture
 
 T = TypeVar("T")
 _SHOWN = 70  # results drawn; with the axis and the cut they fill 78 columns
