@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from support import importorskip
 
-from paretocut.cli.terminal import draw_list, symbols, with_progress
-from paretocut.show.drawing import Picture
+from paretocut.cli.cutting import with_progress
+from paretocut.cli.trying import draw_list, signs_of
 
 
 def test_progress_shows_on_a_terminal_only(
@@ -31,12 +31,11 @@ def test_progress_shows_on_a_terminal_only(
 
 
 def test_drawings_use_ascii_where_the_terminal_has_no_more() -> None:
-    surprise, judged = np.array([8.0, 4.0, 0.1, 0.0]), np.array([1.0, 0.0, 1.0, np.nan])
-    picture = Picture(surprise, "surprise", k=2, judgements=judged)
+    surprise, hits = np.array([8.0, 4.0, 0.1, 0.0]), [0, 2]
     for encoding in ("ascii", None, "no-such-encoding"):
-        drawn = "\n".join(draw_list(picture, 8.0, symbols(encoding)))
+        drawn = "\n".join(draw_list(surprise, 2, hits, 8.0, signs_of(encoding)))
         assert drawn.isascii()
-    lines = list(draw_list(picture, 8.0, symbols("utf-8")))
+    lines = list(draw_list(surprise, 2, hits, 8.0, signs_of("utf-8")))
     assert lines[-1] == "      ●·│●·"
     assert [line[6] for line in lines[:5]] == ["█"] * 5
     assert [line[7] for line in lines[:5]] == [" ", " ", "▄", "█", "█"]

@@ -9,25 +9,9 @@ import sys
 import threading
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Protocol
 
-from paretocut.cli import (
-    calibrate,
-    cut,
-    demo,
-    evaluate,
-    example,
-    explore,
-    fit,
-    fuse,
-    judge,
-    report,
-    score,
-    serve,
-    stop,
-)
-from paretocut.cli.arguments import Manual, flag, import_module
-from paretocut.cli.terminal import note
+from paretocut.cli import cutting, judge, learning, serving, stop, trying
+from paretocut.cli.arguments import flag, import_module, note
 from paretocut.errors import InvalidParameterError, ParetocutError, speaking_for
 
 _EPILOG = """\
@@ -85,19 +69,10 @@ exit codes:
 """
 
 
-class _Command(Protocol):
-    __name__: str
-    SUMMARY: str
-    DESCRIPTION: str
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
-
-    def run(self, args: argparse.Namespace) -> None: ...
-
-
-_COMMANDS: tuple[_Command, ...] = (
-    *(demo, example, score, cut, fuse, evaluate, fit, judge, stop, calibrate),
-    *(explore, serve, report),
+_COMMANDS = (
+    *(trying.add_demo, trying.add_example, cutting.add_score, cutting.add_cut, cutting.add_fuse),
+    *(learning.add_evaluate, learning.add_fit, judge.add_judge, stop.add_stop),
+    *(learning.add_calibrate, serving.add_explore, serving.add_serve, serving.add_report),
 )
 
 
@@ -115,15 +90,8 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
-    for command in _COMMANDS:
-        own = commands.add_parser(
-            command.__name__.rpartition(".")[2],
-            help=command.SUMMARY,
-            description=command.DESCRIPTION,
-            formatter_class=Manual,
-        )
-        command.add_arguments(own)
-        own.set_defaults(run_command=command.run)
+    for add in _COMMANDS:
+        add(commands)
     return parser
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from argparse import ArgumentParser, Namespace, _ArgumentGroup
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paretocut.callbacks.journal import stamp
 from paretocut.cli import arguments
-from paretocut.cli.arguments import option, positive_int
-from paretocut.cli.terminal import print_json, warn
+from paretocut.cli.arguments import option, positive_int, print_json, warn
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.io import Screening, read_qrels, read_screening
 from paretocut.io.streams import open_target
@@ -22,18 +22,25 @@ from paretocut.stopping import Certificate, Protocol, Quantile, Review, Target, 
 from paretocut.stopping.protocol import described
 from paretocut.stopping.review import Rule
 
-SUMMARY = "say whether a review that reads down a ranking can stop"
-DESCRIPTION = """Reads what has been judged so far and says whether to stop: by this review alone
-(--confidence), by a random sample that is read first (--sample), or by what was enough in earlier
-reviews (--reliability). Judgements are TREC qrels of the documents of RUN, or a CSV file with one
-row per document: a spreadsheet, or an export of ASReview. Such a file needs no RUN if it also lists
-the documents not read yet, and says when each was read. With --protocol the promise is fixed in a
-file before the first look, and every look is kept there."""
+if TYPE_CHECKING:
+    from paretocut.cli.arguments import Commands
 
 _TABLES = {".csv", ".tsv", ".xlsx", ".xls"}  # a workbook is refused where it is read
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_stop(commands: Commands) -> None:
+    parser = arguments.command(
+        commands,
+        stop,
+        "say whether a review that reads down a ranking can stop",
+        "Reads what has been judged so far and says whether to stop: by this review alone "
+        "(--confidence), by a random sample that is read first (--sample), or by what was enough "
+        "in earlier reviews (--reliability). Judgements are TREC qrels of the documents of RUN, "
+        "or a CSV file with one row per document: a spreadsheet, or an export of ASReview. Such a "
+        "file needs no RUN if it also lists the documents not read yet, and says when each was "
+        "read. With --protocol the promise is fixed in a file before the first look, and every "
+        "look is kept there.",
+    )
     arguments.add_input(parser, needed=False)
     option(parser, "--judged FILE", "what has been judged: TREC qrels, or CSV")
     add_rule(parser)
@@ -52,8 +59,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     option(parser, "-q --quiet", "no warnings")
 
 
-def add_rule(parser: ArgumentParser | _ArgumentGroup) -> None:
-    """Add the options that `rule_of` reads."""
+def add_rule(parser: ArgumentParser) -> None:
+    """Add the options that `rule_given` reads."""
     text = "share of the relevant documents to find (default: 0.95)"
     option(parser, "--recall R", text, float)
     promise = parser.add_mutually_exclusive_group()
@@ -69,10 +76,10 @@ def add_rule(parser: ArgumentParser | _ArgumentGroup) -> None:
 def rule_given(args: Namespace) -> Rule | None:
     """Return the rule that the options name; None without any."""
     options = (args.recall, args.confidence, args.reliability, args.rule, args.sample)
-    return None if all(given is None for given in options) else rule_of(args)
+    return None if all(given is None for given in options) else _rule(args)
 
 
-def rule_of(args: Namespace) -> Rule:
+def _rule(args: Namespace) -> Rule:
     """Return the rule that the options name, or the default."""
     if args.sample is not None and (args.reliability is not None or args.rule is not None):
         raise InvalidParameterError("--sample must come without --reliability and --rule, got both")
@@ -90,26 +97,28 @@ def rule_of(args: Namespace) -> Rule:
     return Certificate(recall, confidence)
 
 
-def run(args: Namespace) -> None:
+def stop(args: Namespace) -> None:
     if args.plan is not None or (args.judged is None and args.protocol is None):
         if (args.plan is None) == (args.judged is None):
             raise InvalidParameterError(
                 "one of --judged and --plan must be given, got both or none"
             )
-        _print_plan(args, 0.95 if args.recall is None else args.recall)
+        _print_plan(args)
         return
     protocol = None if args.protocol is None else _protocol(args)
     if args.judged is None:
         return
-    rule = rule_of(args) if protocol is None else _in_force(args, protocol)
+    rule = _rule(args) if protocol is None else _in_force(args, protocol)
     found = list(_reviews(args, rule))
     if len(found) != 1 and (protocol is not None or args.report is not None):
         raise InvalidParameterError(
             f"--protocol and --report must be about one review, got {len(found)}"
         )
-    source = _hash(args.judged)
+    source = None
+    if args.judged != "-":
+        source = f"sha256:{hashlib.sha256(Path(args.judged).read_bytes()).hexdigest()}"
     for name, review, documents in found:
-        state = review.state
+        state, who = review.state, f"{name}: " if name else ""
         if protocol is not None:
             protocol.look(state, reviewer=args.reviewer, source=source)
         ahead = [documents.get(i, i + 1) for i in review.upcoming(args.next or 0)]
@@ -118,11 +127,11 @@ def run(args: Namespace) -> None:
             record = {"promise": described(rule), "input": source, **stamp(args.reviewer)}
             print_json({"query_id": name, **asdict(state), **record, **more})
         else:
-            sys.stdout.write((f"{name}: " if name else "") + f"{state}\n")
+            sys.stdout.write(f"{who}{state}\n")
             if ahead and not state.stop:
                 sys.stdout.write(f"read next: {', '.join(map(str, ahead))}\n")
         for warning in () if args.quiet else state.warnings:
-            warn(f"{name}: {warning}" if name else warning)
+            warn(f"{who}{warning}")
         if args.report is not None:
             plans, looks = ([], []) if protocol is None else (protocol.plans, protocol.looks)
             about = {**described(rule), **stamp(args.reviewer), "input": source}
@@ -143,7 +152,7 @@ def _protocol(args: Namespace) -> Protocol:
         raise InvalidParameterError("--total must be given to make a protocol, got none")
     protocol = Protocol(args.protocol)
     if not protocol.plans:
-        protocol.fix(rule or rule_of(args), total=args.total, reviewer=args.reviewer)
+        protocol.fix(rule or _rule(args), total=args.total, reviewer=args.reviewer)
     elif args.amend is not None:
         rule = rule or protocol.rule()
         total = args.total or protocol.total
@@ -181,14 +190,7 @@ def _in_force(args: Namespace, protocol: Protocol) -> Rule:
     return rule
 
 
-def _hash(path: str) -> str | None:
-    """Return the hash of a file; None for standard input."""
-    if path == "-":
-        return None
-    return f"sha256:{hashlib.sha256(Path(path).read_bytes()).hexdigest()}"
-
-
-def _print_plan(args: Namespace, recall: float) -> None:
+def _print_plan(args: Namespace) -> None:
     totals = {"": args.total}
     if args.run is not None:
         lists = arguments.read(args)
@@ -196,24 +198,22 @@ def _print_plan(args: Namespace, recall: float) -> None:
     for name, total in totals.items():
         if total is None:
             raise InvalidParameterError("--plan must come with RUN or --total, got neither")
+        who, recall = f"{name}: " if name else "", 0.95 if args.recall is None else args.recall
         for price in plan(total, args.plan, recall=recall):
             if args.json:
                 print_json({"query_id": name, **asdict(price), "rule": repr(price.rule)})
-            else:
-                low, high = price.interval
-                kind = "reliability" if isinstance(price.rule, Quantile) else "confidence"
-                sys.stdout.write(
-                    (f"{name}: " if name else "")
-                    + f"read {price.read:,} ({low:,} to {high:,}) of {total:,}: "
-                    f"{type(price.rule).__name__}, {kind} {getattr(price.rule, kind):g}\n"
-                )
+                continue
+            low, high = price.interval
+            kind = "reliability" if isinstance(price.rule, Quantile) else "confidence"
+            sys.stdout.write(
+                f"{who}read {price.read:,} ({low:,} to {high:,}) of {total:,}: "
+                f"{type(price.rule).__name__}, {kind} {getattr(price.rule, kind):g}\n"
+            )
 
 
 def _reviews(args: Namespace, rule: Rule) -> Iterator[tuple[str, Review, dict[int, str]]]:
     """Yield the reviews with their names, all judgements so far, and the names of documents."""
-    ranks = _ranks(args)
-    for name, judged, total in _judged(args, ranks):
-        documents = ranks.get(name) or {document: i for i, document in enumerate(judged)}
+    for name, judged, documents, total in _judged(args):
         if args.total is not None and args.total < total:
             raise InvalidParameterError(
                 f"--total must be at least the {total} documents of the files, got {args.total}"
@@ -229,48 +229,41 @@ def _reviews(args: Namespace, rule: Rule) -> Iterator[tuple[str, Review, dict[in
         yield name, review, {i: document for document, i in documents.items()}
 
 
-def _ranks(args: Namespace) -> dict[str, dict[str, int]]:
-    """Return the documents of each query of RUN with their places; nothing without RUN."""
-    if args.run is None:
-        return {}
-    lists = arguments.read(args)
-    if lists.doc_ids is None:
-        raise InvalidParameterError(f"RUN must name the documents, got none in {args.run}")
-    return {
-        str(query): {str(document): i for i, document in enumerate(documents)}
-        for query, documents in zip(lists.query_ids, lists.doc_ids, strict=True)
-    }
-
-
-def _judged(
-    args: Namespace, ranks: dict[str, dict[str, int]]
-) -> Iterator[tuple[str, dict[str, bool], int]]:
-    """Yield the name of each review, its judgements in the order of reading, and its size."""
-    if _TABLES & set(Path(args.judged).suffixes):
+def _judged(args: Namespace) -> Iterator[tuple[str, dict[str, bool], dict[str, int], int]]:
+    """Yield each review: name, judgements in the order of reading, places of documents, size."""
+    ranks: dict[str, dict[str, int]] = {}
+    if args.run is not None:
+        lists = arguments.read(args)
+        if lists.doc_ids is None:
+            raise InvalidParameterError(f"RUN must name the documents, got none in {args.run}")
+        for query, documents in zip(lists.query_ids.tolist(), lists.doc_ids, strict=True):
+            ranks[query] = {document: i for i, document in enumerate(documents.tolist())}
+    if not _TABLES.isdisjoint(Path(args.judged).suffixes):
         if len(ranks) > 1:
             raise InvalidParameterError(
                 f"RUN must hold one review for judgements in CSV, got {len(ranks)}"
             )
         screening = read_screening(args.judged)
         judged = screening.judged
-        if ranks:
-            ((name, documents),) = ranks.items()
+        if not ranks:
+            _check_order(args, screening)
+            yield "", judged, {document: i for i, document in enumerate(judged)}, screening.total
+        for name, places in ranks.items():
             if not screening.timed:
-                judged = _down_the_ranking(args, name, judged, documents)
-            yield name, judged, len(documents)
-            return
-        _check_order(args, screening)
-        yield "", judged, screening.total
+                judged = _down_the_ranking(args, name, judged, places)
+            yield name, judged, places, len(places)
         return
     if not ranks:
         raise InvalidParameterError("RUN must be given with judgements in TREC format, got none")
     qrels = read_qrels(args.judged)
-    for query, names, grades in zip(qrels.query_ids, qrels.doc_ids, qrels.grades, strict=True):
-        places = ranks.get(str(query))
-        if places is None:
+    for query, names, grades in zip(
+        qrels.query_ids.tolist(), qrels.doc_ids, qrels.grades, strict=True
+    ):
+        if query not in ranks:
             raise InvalidScoresError(f"{args.judged} must judge queries of RUN, got {query}")
+        places = ranks[query]
         judged = dict(zip(map(str, names), (grades >= args.min_grade).tolist(), strict=True))
-        yield str(query), _down_the_ranking(args, str(query), judged, places), len(places)
+        yield query, _down_the_ranking(args, query, judged, places), places, len(places)
 
 
 def _down_the_ranking(

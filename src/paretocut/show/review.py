@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from paretocut.show.drawing import RELEVANT, Axis, along, frame, line, svg, text, upward
+from paretocut.show.drawing import RELEVANT, along, frame, line, svg, text, upward
 from paretocut.stopping import State
 
 _STYLE = (
@@ -48,27 +48,31 @@ def review_page(
     plans, looks
         What a `paretocut.stopping.Protocol` has on record; empty without one.
     """
-    flow = {
-        "Records identified, duplicates removed": state.total,
-        "Records not screened: the stopping rule was met"
-        if state.stop
-        else "Records not screened yet": state.total - state.read,
-        "Records screened": state.read,
-        "Records excluded": state.read - state.found,
-        "Reports sought for retrieval": state.found,
-    }
+    met = ": the stopping rule was met" if state.stop else " yet"
+    flow = (
+        ("Records identified, duplicates removed", f"{state.total:,}"),
+        (f"Records not screened{met}", f"{state.total - state.read:,}"),
+        ("Records screened", f"{state.read:,}"),
+        ("Records excluded", f"{state.read - state.found:,}"),
+        ("Reports sought for retrieval", f"{state.found:,}"),
+    )
+    fixed = [_fixed(plan, "" if i else "first") for i, plan in enumerate(plans)]
+    fixed_head = ("date", "reviewer", "promise", "reason for the change")
+    look_head = ("date", "reviewer", "read", "found", "lower bound", "best guess", "decision")
     parts = [
         f"<h1>{'This review may stop' if state.stop else 'This review goes on'}</h1>",
         f"<p>{text(str(state))}</p>",
         *(f"<p><b>Warning:</b> {text(warning)}</p>" for warning in state.warnings),
         "<h2>Counts for a PRISMA 2020 flow diagram</h2>",
-        _table((), ((name, f"{count:,}") for name, count in flow.items())),
+        _table((), flow),
         "<h2>Finds</h2>",
         _finds(curve, state),
         "<h2>What was fixed, and when</h2>",
-        _plans(plans) if plans else "<p>No protocol was kept before the first look.</p>",
+        _table(fixed_head, fixed)
+        if fixed
+        else "<p>No protocol was kept before the first look.</p>",
         "<h2>Looks</h2>",
-        _looks(looks) if looks else "<p>No looks are on record.</p>",
+        _table(look_head, map(_looked, looks)) if looks else "<p>No looks are on record.</p>",
         "<h2>Limits</h2>",
         "<ul>" + "".join(f"<li>{limit}</li>" for limit in _LIMITS) + "</ul>",
         "<h2>Made from</h2>",
@@ -84,44 +88,23 @@ def _finds(curve: Sequence[int], state: State) -> str:
     x, y = along(0.0, float(state.total)), upward(float(max(state.found, 1)))
     read = np.array([0, *(place for find in curve for place in (find - 1, find)), state.read])
     found = np.array([0, *(k for i in range(len(curve)) for k in (i, i + 1)), state.found])
-    drawn = [*frame(x, y, "records read", "relevant records found"), _line(x, y, read, found)]
+    drawn = [*frame(x, y, "records read", "relevant records found")]
     about = f"{state.found} relevant records among {state.read} read of {state.total}"
+    drawn.append(line(x.at(read), y.at(found), RELEVANT))
     return svg("Relevant records found", about, drawn)
 
 
-def _line(x: Axis, y: Axis, read: Any, found: Any) -> str:
-    return line(x.at(read), y.at(found), RELEVANT)
-
-
-def _plans(plans: Sequence[Mapping[str, Any]]) -> str:
+def _fixed(plan: Mapping[str, Any], reason: str) -> Sequence[str]:
     left_out = ("date", "reviewer", "paretocut", "reason", "learned")
-    rows = (
-        (
-            str(plan["date"]),
-            _shown(plan.get("reviewer")),
-            ", ".join(f"{key} {value}" for key, value in plan.items() if key not in left_out),
-            str(plan.get("reason", "first" if i == 0 else "")),
-        )
-        for i, plan in enumerate(plans)
-    )
-    return _table(("date", "reviewer", "promise", "reason for the change"), rows)
+    promise = ", ".join(f"{key} {value}" for key, value in plan.items() if key not in left_out)
+    return str(plan["date"]), _shown(plan.get("reviewer")), promise, str(plan.get("reason", reason))
 
 
-def _looks(looks: Sequence[Mapping[str, Any]]) -> str:
-    rows = (
-        (
-            str(look["date"]),
-            _shown(look.get("reviewer")),
-            f"{look['read']:,}",
-            f"{look['found']:,}",
-            f"{look['at_least']:.2f}",
-            "" if look["expected"] is None else f"{look['expected']:.2f}",
-            "stop" if look["stop"] else "go on",
-        )
-        for look in looks
-    )
-    head = ("date", "reviewer", "read", "found", "lower bound", "best guess", "decision")
-    return _table(head, rows)
+def _looked(look: Mapping[str, Any]) -> Sequence[str]:
+    guess = "" if look["expected"] is None else f"{look['expected']:.2f}"
+    numbers = f"{look['read']:,}", f"{look['found']:,}", f"{look['at_least']:.2f}", guess
+    decision = "stop" if look["stop"] else "go on"
+    return str(look["date"]), _shown(look.get("reviewer")), *numbers, decision
 
 
 def _shown(value: Any) -> str:
@@ -129,8 +112,9 @@ def _shown(value: Any) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    top = "<tr>" + "".join(f"<th>{text(name)}</th>" for name in head) + "</tr>" if head else ""
-    body = "".join(
-        "<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table>{top}{body}</table>"
+    lines = (("th", head), *(("td", row) for row in rows))
+    return f"<table>{''.join(_row(tag, cells) for tag, cells in lines if cells)}</table>"
+
+
+def _row(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{text(cell)}</{tag}>' for cell in cells)}</tr>"

@@ -1,0 +1,222 @@
+"""``demo`` and ``example``: the docstrings of Python's own functions, to see and to try."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import textwrap
+from argparse import Namespace
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+import paretocut as pc
+from paretocut import metrics
+from paretocut.cli import arguments
+from paretocut.cli.arguments import note, option, print_json
+from paretocut.errors import InvalidParameterError
+from paretocut.io import write_trec
+from paretocut.io.jsonl import json_line
+from paretocut.io.streams import open_target
+from paretocut.lists import FloatArray, RankedLists
+from paretocut.truncators import Consensus, FixedK, ScoreThreshold, Truncator
+
+if TYPE_CHECKING:
+    from paretocut.cli.arguments import Commands
+
+_Signs: TypeAlias = tuple[str, str, str, str]
+# Bars from an empty cell to a full one, a hit, a miss and the cut.
+_UNICODE: _Signs = (" ▁▂▃▄▅▆▇█", "●", "·", "│")
+_ASCII: _Signs = (" .:#", "o", "-", "|")
+_SHOWN, _HEIGHT = 70, 5  # results drawn; with the axis and the cut they fill 78 columns
+_CALIBRATED = "pc.calibrate(search, texts, n=400)"
+_FILES = (
+    *("notes.py", "corpus.jsonl", "texts.txt", "queries.tsv", "unanswered.tsv", "run.txt"),
+    *("words.txt", "unanswered.txt", "qrels.txt"),
+)
+
+
+def _notes() -> Any:
+    """Return the program of the collection, which takes a moment to index it."""
+    return importlib.import_module("paretocut.data.notes")
+
+
+# --- demo ---
+
+
+def add_demo(commands: Commands) -> None:
+    parser = arguments.command(
+        commands,
+        demo,
+        "see what it does, on the docstrings of Python's own functions",
+        "Asks questions about Python to an index of docstrings, and questions off the topic. Two "
+        "lists are drawn with their cuts, and a table compares six ways to cut. It works offline "
+        "and takes seconds. `paretocut example FOLDER` writes the questions and the texts.",
+    )
+    option(parser, "--json", "print the rows of the table as JSON")
+
+
+def demo(args: Namespace) -> None:
+    notes, f1 = _notes(), metrics.f_beta(1, recall_base="collection")
+    asked, off = _searched(notes, notes.questions), _searched(notes, notes.unanswered)
+    # Nobody has judged anything for any of these.
+    methods: dict[str, Truncator] = {
+        "the first ten": FixedK(10),
+        "cosine at least 0.3": ScoreThreshold("raw", 0.3),
+        "cosine at least 0.5": ScoreThreshold("raw", 0.5),
+        'pc.cut(scores, expect="few")': Consensus(expect="few"),
+        "pc.cut(scores)": Consensus(),
+        _CALIBRATED: pc.calibrate(lambda x: notes.search_vectors(x)[1], notes.texts, n=400),
+    }
+    rows = {}
+    for name, truncator in methods.items():
+        good, other = truncator.predict(asked), truncator.predict(off)
+        rows[name] = {
+            "name": name,
+            "kept": float(good.mean()),
+            "f1": float(f1(asked, good).mean()),
+            "left_empty": float((good == 0).mean()),
+            "kept_off_topic": float(other.mean()),
+            "refused": float((other == 0).mean()),
+        }
+        if args.json:
+            print_json(rows[name])
+    if args.json:
+        return
+    ten, ours = rows["the first ten"], rows[_CALIBRATED]
+    about = (
+        f"{len(asked)} questions about Python, such as '{next(iter(notes.questions))}', and "
+        f"{len(off)} about other things, such as '{notes.unanswered[0]}', to an index of "
+        f"{len(notes.texts)} docstrings: the best 200 by cosine."
+    )
+    point = (
+        f"The point: the first ten have an F1 of {ten['f1']:.2f}, and a question without an answer "
+        f"gets ten results too. paretocut has an F1 of {ours['f1']:.2f}. It has searched for "
+        "nonsense made of the index's own words, without a label, and returns nothing for "
+        f"{ours['refused']:.0%} of the questions off the topic and {ours['left_empty']:.0%} of the "
+        "good ones."
+    )
+    # The median question of each kind is drawn, so that neither is picked.
+    k = methods[_CALIBRATED].predict(asked)
+    median = np.argsort(f1(asked, k), kind="stable")[len(asked) // 2]
+    hardest = np.argsort(off.scores.ends()[0], kind="stable")[len(off) // 2]
+    chosen = ((list(notes.questions), asked, int(median)), (notes.unanswered, off, int(hardest)))
+    top = max(float(lists.scores[i].max()) for _, lists, i in chosen)
+    signs = signs_of(sys.stdout.encoding)
+    pictures = [
+        "Cosine by rank; the results left of the line are kept.",
+        f"{signs[1]} is a right answer, {signs[2]} another docstring.",
+    ]
+    for texts, lists, i in chosen:
+        cut = methods[_CALIBRATED].cut(lists.scores[i])
+        hits = np.flatnonzero(lists.relevant[i]).tolist()
+        pictures += ["", f"'{texts[i]}': kept {cut.k or 'nothing'}"]
+        pictures += draw_list(lists.scores[i], cut.k, hits, top, signs)
+    line = " {name:35}{kept:6.1f}{f1:6.2f}{left_empty:7.0%}{kept_off_topic:9.1f}{refused:9.0%}"
+    table = [
+        f"{'':36}{'about Python':>19}{'off the topic':>18}",
+        f"{'':36}{'kept':>6}{'F1':>6}{'empty':>7}{'kept':>9}{'refused':>9}",
+        *(line.format(**row) for row in rows.values()),
+    ]
+    lines = [*textwrap.wrap(about, 79), "", *pictures, "", *table, "", *textwrap.wrap(point, 79)]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _searched(notes: Any, questions: Iterable[str]) -> RankedLists:
+    """Return the 200 nearest docstrings of each question, judged."""
+    wanted = [notes.questions.get(question, "").split() for question in questions]
+    found = [notes.search_vectors(question) for question in questions]
+    return RankedLists(
+        [scores for _, scores in found],
+        [np.isin(names, want) for (names, _), want in zip(found, wanted, strict=True)],
+        num_relevant=[len(want) for want in wanted],
+    )
+
+
+def signs_of(encoding: str | None) -> _Signs:
+    """Return the signs that a terminal with this encoding can show."""
+    try:
+        "".join(_UNICODE).encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return _ASCII
+    return _UNICODE
+
+
+def draw_list(
+    scores: FloatArray, k: int, hits: Collection[int], top: float, signs: _Signs
+) -> Iterator[str]:
+    """Yield the lines of a drawing: the first 70 scores by rank, the cut, and the hits.
+
+    A bar of full height stands for the score ``top``.
+    """
+    bars, hit, miss, line = signs
+    steps = len(bars) - 1
+    filled = (scores[:_SHOWN] / top * (_HEIGHT * steps)).round().astype(int).tolist()
+    rows = [
+        "".join(bars[min(max(level - row * steps, 0), steps)] for level in filled)
+        for row in reversed(range(_HEIGHT))
+    ]
+    rows.append("".join(hit if i in hits else miss for i in range(len(filled))))
+    labels = [f"{top:5.1f}", *[""] * (_HEIGHT - 2), "0", ""]
+    for label, row in zip(labels, rows, strict=True):
+        yield f"{label:>5} {row[:k]}{line}{row[k:]}".rstrip()
+
+
+# --- example ---
+
+
+def add_example(commands: Commands) -> None:
+    parser = arguments.command(
+        commands,
+        example,
+        "write small files for trying the other commands",
+        "Searches some 400 short texts, the docstrings of Python's own functions, and writes the "
+        "results into FOLDER. run.txt and words.txt are TREC runs of the same 50 questions, by "
+        "vectors and by words (BM25), 200 results each; qrels.txt has their judgements, "
+        "queries.tsv their texts. corpus.jsonl and texts.txt have the texts that were searched. "
+        "unanswered.tsv has 24 questions without an answer, unanswered.txt their run. notes.py "
+        "made them, and searches for more: `python notes.py queries.tsv > run.txt`. Existing "
+        "files are never overwritten.",
+    )
+    parser.add_argument("folder", metavar="FOLDER", help="where to write; created if needed")
+    option(parser, "-q --quiet", "no note about what was written")
+
+
+def example(args: Namespace) -> None:
+    folder, notes = Path(args.folder), _notes()
+    present = [name for name in _FILES if (folder / name).exists()]
+    if present:
+        raise InvalidParameterError(
+            f"FOLDER must not hold files of these names yet, got {', '.join(present)}"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = dict(zip(notes.names, notes.texts, strict=True))
+    asked = {f"q{i:02}": question for i, question in enumerate(notes.questions, 1)}
+    unanswered = {f"no{i:02}": question for i, question in enumerate(notes.unanswered, 1)}
+    files = {
+        "notes.py": [Path(notes.__file__).read_bytes()],
+        "corpus.jsonl": [json_line({"id": name, "text": text}) for name, text in texts.items()],
+        "texts.txt": [f"{text}\n".encode() for text in texts.values()],
+        "queries.tsv": [f"{query}\t{text}\n".encode() for query, text in asked.items()],
+        "unanswered.tsv": [f"{query}\t{text}\n".encode() for query, text in unanswered.items()],
+        "qrels.txt": [
+            f"{query} 0 {name} 1\n".encode()
+            for query, question in asked.items()
+            for name in notes.questions[question].split()
+        ],
+    }
+    for name, lines in files.items():
+        with open_target(folder / name) as out:
+            out.writelines(lines)
+    for name, queries, search in (
+        ("run.txt", asked, notes.search_vectors),
+        ("words.txt", asked, notes.search_words),
+        ("unanswered.txt", unanswered, notes.search_vectors),
+    ):
+        doc_ids, scores = zip(*map(search, queries.values()), strict=True)
+        lists = RankedLists(scores, query_ids=list(queries), doc_ids=doc_ids)
+        write_trec(folder / name, lists, tag="notes")
+    if not args.quiet:
+        note(f"{folder}: {', '.join(_FILES)}; try `paretocut cut {folder / 'run.txt'} --json`")
