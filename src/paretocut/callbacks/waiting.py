@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable
+from contextlib import closing
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -63,11 +63,6 @@ class Waiter:
             self._loop.close()
 
 
-@contextmanager
-def waiting() -> Iterator[Waiter]:
-    """Yield a function that waits for awaitables, until the block ends."""
-    wait = Waiter()
-    try:
-        yield wait
-    finally:
-        wait.close()
+def waiting() -> closing[Waiter]:
+    """Return a context with a function that waits for awaitables, until the block ends."""
+    return closing(Waiter())

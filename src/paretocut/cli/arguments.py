@@ -38,11 +38,11 @@ class _Manual(argparse.HelpFormatter):
         return f"{action.help} (default: %(default)s)" if shown else action.help
 
 
-def command(
-    commands: Commands, run: Callable[[Namespace], None], summary: str, description: str
-) -> ArgumentParser:
-    """Return the parser of a command, which has the name of the function that runs it."""
-    how: dict[str, Any] = {"help": summary, "description": description}
+def command(commands: Commands, run: Callable[[Namespace], None]) -> ArgumentParser:
+    """Return the parser of a command; the function that runs it gives its name and its help."""
+    summary, _, description = (inspect.getdoc(run) or " ").partition("\n\n")
+    help = summary[0].lower() + summary[1:].removesuffix(".")
+    how: dict[str, Any] = {"help": help, "description": description}
     parser = commands.add_parser(run.__name__, formatter_class=_Manual, **how)
     parser.set_defaults(run_command=run)
     return parser

@@ -46,14 +46,7 @@ _QUOTE, _SPECIAL = '"', re.compile('[\t\n\r"]')
 
 
 def add_cut(commands: Commands) -> None:
-    parser = arguments.command(
-        commands,
-        cut,
-        "shorten every list to the results worth returning",
-        "Writes the shortened run, in the format of the input. A TREC run cannot hold a query "
-        "without results: such queries are named on standard error. A run whose results are "
-        "grouped by query is read in blocks, so memory does not grow with the file.",
-    )
+    parser = arguments.command(commands, cut)
     arguments.add_input(parser)
     arguments.add_output(
         parser,
@@ -66,6 +59,12 @@ def add_cut(commands: Commands) -> None:
 
 
 def cut(args: Namespace) -> None:
+    """Shorten every list to the results worth returning.
+
+    Writes the shortened run, in the format of the input. A TREC run cannot hold a query without
+    results: such queries are named on standard error. A run whose results are grouped by query
+    is read in blocks, so memory does not grow with the file.
+    """
     if args.in_place:
         if args.output is not None or args.run == "-":
             raise InvalidParameterError(
@@ -77,13 +76,7 @@ def cut(args: Namespace) -> None:
 
 
 def add_fuse(commands: Commands) -> None:
-    parser = arguments.command(
-        commands,
-        fuse,
-        "fuse several runs into one, cut or not: hybrid search",
-        "Fuses the lists of each query by score and writes one run, best first. A document that "
-        "is missing from a run gets the lowest score of that run.",
-    )
+    parser = arguments.command(commands, fuse)
     text = "two or more runs of the same queries"
     parser.add_argument("runs", metavar="RUN", nargs="+", help=text)
     option(parser, f"--format {arguments.FORMATS}", "format of the runs (default: by their names)")
@@ -107,6 +100,11 @@ def add_fuse(commands: Commands) -> None:
 
 
 def fuse(args: Namespace) -> None:
+    """Fuse several runs into one, cut or not: hybrid search.
+
+    Fuses the lists of each query by score and writes one run, best first. A document that is
+    missing from a run gets the lowest score of that run.
+    """
     decider = None if args.cut is None else _chosen(args, "cut")
     loose = [flag(name) for name in arguments.given_options(args, (*_DECISION, "query_texts"))]
     if decider is None and loose:
@@ -131,12 +129,7 @@ def fuse(args: Namespace) -> None:
 
 
 def add_score(commands: Commands) -> None:
-    parser = arguments.command(
-        commands,
-        score,
-        "give every result its surprise, p-value and E-value",
-        f"Prints one line for every result, best first: {', '.join(_COLUMNS)}.",
-    )
+    parser = arguments.command(commands, score)
     arguments.add_input(parser)
     lines = "JSON lines instead of TSV"
     arguments.add_output(parser, "the lines", lines, required=False, default="-")
@@ -145,6 +138,11 @@ def add_score(commands: Commands) -> None:
 
 
 def score(args: Namespace) -> None:
+    """Give every result its surprise, p-value and E-value.
+
+    Prints one line for every result, best first: query_id, rank, doc_id, score, surprise,
+    pvalue, evalue.
+    """
     fitting = check_options("", arguments.given_options(args, FITTING), FITTING, flag)
 
     def work(groups: Iterator[list[RankedLists]]) -> None:

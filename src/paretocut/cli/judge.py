@@ -42,18 +42,7 @@ _HIGHEST_GRADE = 1e9
 
 
 def add_judge(commands: Commands) -> None:
-    keys = ", ".join(f"{key} {what}" for key, what in _KEYS.items())
-    parser = arguments.command(
-        commands,
-        judge,
-        "judge about two hundred results, to learn from them",
-        "Shows one result after another and asks whether it is relevant: one key each "
-        f"({keys}). It asks about the most informative results, a few per query, and you can stop "
-        "at any time. Every answer is saved at once in FILE.jsonl, and a second call continues "
-        "there. At the end FILE holds the judgements as TREC qrels, for `paretocut fit RUN FILE "
-        "--unjudged unknown`. With --recall, --confidence, --reliability, --sample or --rule it "
-        "reads each list from the top instead, and says when to stop, as `paretocut stop` does.",
-    )
+    parser = arguments.command(commands, judge)
     arguments.add_input(parser)
     arguments.add_output(parser, "the judgements")
     arguments.add_query_texts(parser, "every query needs one", needed=True)
@@ -74,6 +63,16 @@ def add_judge(commands: Commands) -> None:
 
 
 def judge(args: Namespace) -> None:
+    """Judge about two hundred results, to learn from them.
+
+    Shows one result after another and asks whether it is relevant: one key each (y yes, n no, u
+    unsure, z undo, s skip this query, q stop). It asks about the most informative results, a
+    few per query, and you can stop at any time. Every answer is saved at once in FILE.jsonl,
+    and a second call continues there. At the end FILE holds the judgements as TREC qrels, for
+    `paretocut fit RUN FILE --unjudged unknown`. With --recall, --confidence, --reliability,
+    --sample or --rule it reads each list from the top instead, and says when to stop, as
+    `paretocut stop` does.
+    """
     if args.ask is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InvalidParameterError(
             "standard input and output must be a terminal, or --ask must name a program that judges"

@@ -78,17 +78,7 @@ def _methods_and_metrics(leave_out: str = "") -> str:
 
 
 def add_evaluate(commands: Commands) -> None:
-    parser = arguments.command(
-        commands,
-        evaluate,
-        "find the best cut-off method for a run with judgements",
-        "Learns each method from one part of the queries and cuts the others. Prints, for each "
-        "method: the mean of the metric over the test queries, its standard deviation over the "
-        "splits, its interval, the difference from the baseline and its p-value, the mean number "
-        "of results kept, and the share of queries left empty. The method `default` is what `cut` "
-        "does without options. The last line says whether any method is shown to be better than "
-        "it.",
-    )
+    parser = arguments.command(commands, evaluate)
     parser.epilog = _methods_and_metrics()
     arguments.add_input(parser)
     arguments.add_judgements(parser)
@@ -120,6 +110,14 @@ def add_evaluate(commands: Commands) -> None:
 
 
 def evaluate(args: Namespace) -> None:
+    """Find the best cut-off method for a run with judgements.
+
+    Learns each method from one part of the queries and cuts the others. Prints, for each
+    method: the mean of the metric over the test queries, its standard deviation over the
+    splits, its interval, the difference from the baseline and its p-value, the mean number of
+    results kept, and the share of queries left empty. The method `default` is what `cut` does
+    without options. The last line says whether any method is shown to be better than it.
+    """
     # Bad words are found before any file is read.
     named = args.metrics or ["f1/collection" if args.fuse else "f1", "penalized_dcg"]
     metrics = [pc.metrics.get(metric) for metric in named]
@@ -221,14 +219,7 @@ def _evaluate_fused(
 
 
 def add_fit(commands: Commands) -> None:
-    parser = arguments.command(
-        commands,
-        fit,
-        "learn a cut-off from a run, with judgements or without",
-        "Trains a method on all judged queries and writes it as JSON for `paretocut cut --model`. "
-        "Without judgements, --expect says how many results are relevant, and the run shows how "
-        "its scores fall.",
-    )
+    parser = arguments.command(commands, fit)
     parser.epilog = _methods_and_metrics(leave_out="oracle")
     arguments.add_input(parser)
     arguments.add_judgements(parser, needed=False)
@@ -243,6 +234,12 @@ def add_fit(commands: Commands) -> None:
 
 
 def fit(args: Namespace) -> None:
+    """Learn a cut-off from a run, with judgements or without.
+
+    Trains a method on all judged queries and writes it as JSON for `paretocut cut --model`.
+    Without judgements, --expect says how many results are relevant, and the run shows how its
+    scores fall.
+    """
     method = _method(args)
     lists = read(args) if args.qrels is None else arguments.read_judged(args)
     unanswered = None if args.unanswered is None else read(args, args.unanswered)
@@ -320,22 +317,7 @@ _TAKES = {
 
 
 def add_calibrate(commands: Commands) -> None:
-    parser = arguments.command(
-        commands,
-        calibrate,
-        "learn without judgements when to return nothing, and how many results to expect",
-        "Three steps. First, `calibrate --texts FILE` makes queries that mean nothing from words "
-        "of your index. Search for them. Second, `calibrate RUN` learns from the run of this "
-        "nonsense, and from real, unjudged queries (--query-run) if you have some; it writes a "
-        "model for `paretocut cut --model`. Later, `calibrate --check MODEL RUN` compares new "
-        'lists with those of --query-run, and says "same", "changed" or "unsure". With '
-        "--check-good and --check-off-topic, runs of questions that your index answers and of "
-        "others, it counts what the gate does to them. Lexical scores (BM25) grow with every word "
-        "of the query: for these, give --lexical in the first two steps and --query-texts in the "
-        "last two. With questions that have no answer, one step is enough: `calibrate "
-        "--background RUN` learns how high they score, for `paretocut cut --background`. RUN "
-        "holds at least ten of them, preferably a hundred.",
-    )
+    parser = arguments.command(commands, calibrate)
     arguments.add_input(parser, needed=False)
     json = "print what was found as JSON"
     arguments.add_output(parser, "the queries or the model", json, required=False)
@@ -368,6 +350,19 @@ def add_calibrate(commands: Commands) -> None:
 
 
 def calibrate(args: Namespace) -> None:
+    """Learn without judgements when to return nothing, and how many results to expect.
+
+    Three steps. First, `calibrate --texts FILE` makes queries that mean nothing from words of
+    your index. Search for them. Second, `calibrate RUN` learns from the run of this nonsense,
+    and from real, unjudged queries (--query-run) if you have some; it writes a model for
+    `paretocut cut --model`. Later, `calibrate --check MODEL RUN` compares new lists with those
+    of --query-run, and says "same", "changed" or "unsure". With --check-good and
+    --check-off-topic, runs of questions that your index answers and of others, it counts what
+    the gate does to them. Lexical scores (BM25) grow with every word of the query: for these,
+    give --lexical in the first two steps and --query-texts in the last two. With questions that
+    have no answer, one step is enough: `calibrate --background RUN` learns how high they score,
+    for `paretocut cut --background`. RUN holds at least ten of them, preferably a hundred.
+    """
     if args.check and (args.run or args.check_good or args.check_off_topic):
         form, step = "--check", _check
     elif args.background and args.run:

@@ -47,14 +47,7 @@ def _require_server(command: str) -> None:
 
 
 def add_explore(commands: Commands) -> None:
-    parser = arguments.command(
-        commands,
-        explore,
-        "look at a run in the browser, and drag the cut (needs paretocut[serve])",
-        "Serves a page that shows every list with a cut you can drag, next to the cut of each "
-        "method, and asks about one result after another. Without RUN the page asks for one. "
-        "Ctrl-C ends it.",
-    )
+    parser = arguments.command(commands, explore)
     _add_explored(parser, needed=False)
     option(parser, "-q --quiet", "no warnings")
     option(parser, "--port P", "port; 0 takes a free one", int, default=8765)
@@ -82,6 +75,11 @@ def _add_explored(parser: ArgumentParser, *, needed: bool = True) -> None:
 
 
 def explore(args: Namespace) -> None:
+    """Look at a run in the browser, and drag the cut (needs paretocut[serve]).
+
+    Serves a page that shows every list with a cut you can drag, next to the cut of each method,
+    and asks about one result after another. Without RUN the page asks for one. Ctrl-C ends it.
+    """
     _require_server("explore")
     from paretocut.web.explorer.server import serve
 
@@ -161,14 +159,7 @@ def exploration(
 
 
 def add_report(commands: Commands) -> None:
-    parser = arguments.command(
-        commands,
-        report,
-        "write what was found in a run into one file, for readers",
-        "Writes one HTML file: the finding, a table of methods, a chart, three queries as "
-        "examples, and the explorer of the run as an appendix. It needs no server and no network, "
-        "and can be printed.",
-    )
+    parser = arguments.command(commands, report)
     _add_explored(parser)
     arguments.add_output(parser, "the report")
     text = "largest size of the file; queries that do not fit are left out"
@@ -176,6 +167,12 @@ def add_report(commands: Commands) -> None:
 
 
 def report(args: Namespace) -> None:
+    """Write what was found in a run into one file, for readers.
+
+    Writes one HTML file: the finding, a table of methods, a chart, three queries as examples,
+    and the explorer of the run as an appendix. It needs no server and no network, and can be
+    printed.
+    """
     from paretocut.web.explorer.report import render
 
     page = render(exploration(args), max_size=args.max_size)
@@ -189,14 +186,7 @@ def report(args: Namespace) -> None:
 
 
 def add_serve(commands: Commands) -> None:
-    parser = arguments.command(
-        commands,
-        serve,
-        "decide over HTTP: JSON or Arrow in and out (needs paretocut[serve])",
-        "Serves /v1/cut, /v1/score, /v1/fuse, /v1/evaluate, /healthz and /metrics until SIGTERM "
-        "or Ctrl-C; then it finishes the open requests and exits. Logs are JSON lines on standard "
-        "error. /openapi.json describes the service.",
-    )
+    parser = arguments.command(commands, serve)
     option(parser, "--host H", "address to listen on", default="127.0.0.1")
     option(parser, "--port P", "port; 0 takes a free one", int, default=8000)
     for name, written in (("model", "fit, calibrate or Truncator.save"), ("fusion", "Fusion.save")):
@@ -223,6 +213,12 @@ def add_serve(commands: Commands) -> None:
 
 
 def serve(args: Namespace) -> None:
+    """Decide over HTTP: JSON or Arrow in and out (needs paretocut[serve]).
+
+    Serves /v1/cut, /v1/score, /v1/fuse, /v1/evaluate, /healthz and /metrics until SIGTERM or
+    Ctrl-C; then it finishes the open requests and exits. Logs are JSON lines on standard error.
+    /openapi.json describes the service.
+    """
     _require_server("serve")
     from paretocut.web import server
     from paretocut.web.limits import Limits

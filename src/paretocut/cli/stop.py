@@ -29,18 +29,7 @@ _TABLES = {".csv", ".tsv", ".xlsx", ".xls"}  # a workbook is refused where it is
 
 
 def add_stop(commands: Commands) -> None:
-    parser = arguments.command(
-        commands,
-        stop,
-        "say whether a review that reads down a ranking can stop",
-        "Reads what has been judged so far and says whether to stop: by this review alone "
-        "(--confidence), by a random sample that is read first (--sample), or by what was enough "
-        "in earlier reviews (--reliability). Judgements are TREC qrels of the documents of RUN, "
-        "or a CSV file with one row per document: a spreadsheet, or an export of ASReview. Such a "
-        "file needs no RUN if it also lists the documents not read yet, and says when each was "
-        "read. With --protocol the promise is fixed in a file before the first look, and every "
-        "look is kept there.",
-    )
+    parser = arguments.command(commands, stop)
     arguments.add_input(parser, needed=False)
     option(parser, "--judged FILE", "what has been judged: TREC qrels, or CSV")
     add_rule(parser)
@@ -98,6 +87,16 @@ def _rule(args: Namespace) -> Rule:
 
 
 def stop(args: Namespace) -> None:
+    """Say whether a review that reads down a ranking can stop.
+
+    Reads what has been judged so far and says whether to stop: by this review alone
+    (--confidence), by a random sample that is read first (--sample), or by what was enough in
+    earlier reviews (--reliability). Judgements are TREC qrels of the documents of RUN, or a CSV
+    file with one row per document: a spreadsheet, or an export of ASReview. Such a file needs
+    no RUN if it also lists the documents not read yet, and says when each was read. With
+    --protocol the promise is fixed in a file before the first look, and every look is kept
+    there.
+    """
     if args.plan is not None or (args.judged is None and args.protocol is None):
         if (args.plan is None) == (args.judged is None):
             raise InvalidParameterError(

@@ -47,18 +47,17 @@ def _notes() -> Any:
 
 
 def add_demo(commands: Commands) -> None:
-    parser = arguments.command(
-        commands,
-        demo,
-        "see what it does, on the docstrings of Python's own functions",
-        "Asks questions about Python to an index of docstrings, and questions off the topic. Two "
-        "lists are drawn with their cuts, and a table compares six ways to cut. It works offline "
-        "and takes seconds. `paretocut example FOLDER` writes the questions and the texts.",
-    )
+    parser = arguments.command(commands, demo)
     option(parser, "--json", "print the rows of the table as JSON")
 
 
 def demo(args: Namespace) -> None:
+    """See what it does, on the docstrings of Python's own functions.
+
+    Asks questions about Python to an index of docstrings, and questions off the topic. Two
+    lists are drawn with their cuts, and a table compares six ways to cut. It works offline and
+    takes seconds. `paretocut example FOLDER` writes the questions and the texts.
+    """
     notes, f1 = _notes(), metrics.f_beta(1, recall_base="collection")
     asked, off = _searched(notes, notes.questions), _searched(notes, notes.unanswered)
     # Nobody has judged anything for any of these.
@@ -168,23 +167,22 @@ def draw_list(
 
 
 def add_example(commands: Commands) -> None:
-    parser = arguments.command(
-        commands,
-        example,
-        "write small files for trying the other commands",
-        "Searches some 400 short texts, the docstrings of Python's own functions, and writes the "
-        "results into FOLDER. run.txt and words.txt are TREC runs of the same 50 questions, by "
-        "vectors and by words (BM25), 200 results each; qrels.txt has their judgements, "
-        "queries.tsv their texts. corpus.jsonl and texts.txt have the texts that were searched. "
-        "unanswered.tsv has 24 questions without an answer, unanswered.txt their run. notes.py "
-        "made them, and searches for more: `python notes.py queries.tsv > run.txt`. Existing "
-        "files are never overwritten.",
-    )
+    parser = arguments.command(commands, example)
     parser.add_argument("folder", metavar="FOLDER", help="where to write; created if needed")
     option(parser, "-q --quiet", "no note about what was written")
 
 
 def example(args: Namespace) -> None:
+    """Write small files for trying the other commands.
+
+    Searches some 400 short texts, the docstrings of Python's own functions, and writes the
+    results into FOLDER. run.txt and words.txt are TREC runs of the same 50 questions, by
+    vectors and by words (BM25), 200 results each; qrels.txt has their judgements, queries.tsv
+    their texts. corpus.jsonl and texts.txt have the texts that were searched. unanswered.tsv
+    has 24 questions without an answer, unanswered.txt their run. notes.py made them, and
+    searches for more: `python notes.py queries.tsv > run.txt`. Existing files are never
+    overwritten.
+    """
     folder, notes = Path(args.folder), _notes()
     present = [name for name in _FILES if (folder / name).exists()]
     if present:
