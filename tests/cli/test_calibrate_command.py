@@ -151,7 +151,7 @@ def test_nonsense_as_json_is_read_as_texts(tmp_path: Path) -> None:
         (["--background", "-o", "b"], "must be given, got no RUN"),
         (["--background", "a.run"], "-o must name the file to write, got none"),
         (["--background", "a.run", "-o", "b", "--lexical"], "--lexical must be left out with"),
-        (["a.run", "-o", "m", "--context", "9"], "--context must be left out with RUN, got 9"),
+        (["a.run", "-o", "m", "--size", "9"], "--size must be left out with RUN, got 9"),
         (["a.run", "--check", "m", "-o", "n"], "--output must be left out with --check, got n"),
         (["a.run", "--check", "m", "--alpha", "0.1"], "--alpha must be left out with --check"),
         (["--texts", "t", "--query-run", "a.run"], "--query-run must be left out with --texts"),
@@ -176,9 +176,9 @@ def test_a_background_empties_queries_without_an_answer(
     background = pc.load("bg.json")
     lists = pc.read_trec(unanswered)
     assert background == pc.Background.fit(lists)
-    sized = ["--size", "5000", "--context", "100", "--json"]
+    sized = ["--size", "5000", "--json"]
     assert main(["calibrate", unanswered, "--background", "-o", "sized.json", *sized]) == 0
-    larger = pc.Background.fit(lists, size=5000, context=100)
+    larger = pc.Background.fit(lists, size=5000)
     assert pc.load("sized.json") == larger
     told = json.loads(capsys.readouterr().out)
     assert told == {"background": "sized.json", "queries": 40, "limit": larger.limit(0.05)}

@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from paretocut.answers import Answer, read
-from paretocut.callbacks.journal import Journal
-from paretocut.callbacks.waiting import waiting
+from paretocut.callbacks import Journal, waiting
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.lists import FloatArray
 from paretocut.schema.parameters import check_positive_int, shown

@@ -12,10 +12,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
 from paretocut.decisions.options import OPTIONS, Option
-from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.errors import InvalidParameterError as BadUsage
+from paretocut.errors import InvalidScoresError
 from paretocut.io import read_lists, read_qrels, read_texts, with_qrels
 from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
@@ -24,9 +25,7 @@ from paretocut.lists import RankedLists
 from paretocut.schema.kinds import Either, Items, Real, Text
 from paretocut.truncators import Truncator, from_text, names, read_settings
 
-if TYPE_CHECKING:
-    Commands: TypeAlias = argparse._SubParsersAction[ArgumentParser]
-
+Commands: TypeAlias = "argparse._SubParsersAction[ArgumentParser]"
 FORMATS = "|".join(get_args(Format))
 
 
@@ -65,16 +64,13 @@ def option(
 
 
 def flag(name: str) -> str:
-    """Return an option as it is written on the command line."""
     return f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
 
 
 def positive_int(text: str) -> int:
-    """Return a number of at least 1; argparse turns the error into bad usage."""
-    number = int(text)
-    if number < 1:
+    if int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be 1 or more, got {text}")
-    return number
+    return int(text)
 
 
 def _word_or_number(text: str) -> str | float:
@@ -106,7 +102,6 @@ def add_options(
 
 
 def given_options(args: Namespace, names: Iterable[str]) -> dict[str, Any]:
-    """Return the options that were given."""
     return {name: value for name in names if (value := getattr(args, name)) is not None}
 
 
@@ -118,9 +113,8 @@ def add_input(parser: ArgumentParser, *, needed: bool = True) -> None:
     parser.add_argument("run", metavar="RUN", nargs=None if needed else "?", help=text)
     option(parser, f"--format {FORMATS}", "format of RUN (default: by its name)")
     option(parser, "--distances", "the scores are distances: lower is better")
-    text = "refuse a RUN of more than N bytes, decompressed (default: no limit)"
-    option(parser, "--max-bytes N", text, positive_int)
-    text = "refuse a line or list of more than N bytes (default: 134217728)"
+    option(parser, "--max-bytes N", "largest RUN, decompressed (default: no limit)", positive_int)
+    text = "largest line or list of RUN (default: 134217728)"
     option(parser, "--max-list-bytes N", text, positive_int)
 
 
@@ -145,7 +139,6 @@ def add_imports(parser: argparse._ActionsContainer) -> None:
 
 
 def add_output(parser: ArgumentParser, what: str, json: str = "", **more: Any) -> None:
-    """Add the file to write, the choice of JSON, and the choice of silence."""
     option(parser, "-o --output FILE", f"where to write {what}", **({"required": True} | more))
     if json:
         option(parser, "--json", json)
@@ -153,12 +146,10 @@ def add_output(parser: ArgumentParser, what: str, json: str = "", **more: Any) -
 
 
 def bounds(args: Namespace) -> dict[str, Any]:
-    """Return how much may be read."""
     return {name: getattr(args, name, None) for name in ("max_bytes", "max_list_bytes")}
 
 
 def filled(run: str, lists: RankedLists) -> RankedLists:
-    """Return the lists of a run, which must have some."""
     if not len(lists):
         raise InvalidScoresError(f"{run} must hold at least one query, got none")
     return lists
@@ -203,11 +194,11 @@ def texts_of(option: str, files: Sequence[str], names: Iterable[str]) -> dict[st
     for file in files:
         for name, text in read_texts(file, wanted).items():
             if found.setdefault(name, text) != text:
-                raise InvalidParameterError(f"{option} must give one text per id, got two: {name}")
+                raise BadUsage(f"{option} must give one text per id, got two: {name}")
     missing = [name for name in wanted if name not in found]
     if missing:
         some = f"{len(missing)} of {len(wanted)}, such as {missing[0]}"
-        raise InvalidParameterError(f"{option} must have a text for every id, got none for {some}")
+        raise BadUsage(f"{option} must have a text for every id, got none for {some}")
     return found
 
 
@@ -215,7 +206,7 @@ def query_texts(args: Namespace, *runs: RankedLists, lexical: bool) -> list[str]
     """Return the text of each query of the runs, if there are texts; lexical scores need them."""
     if args.query_texts is None:
         if lexical:
-            raise InvalidParameterError(
+            raise BadUsage(
                 "--query-texts must name a file with the texts of the queries, because lexical "
                 "scores depend on the words of the query; got none"
             )
@@ -231,9 +222,9 @@ def named_files(option: str, given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, equals, path = text.partition("=")
         if not (name and equals and path):
-            raise InvalidParameterError(f"{option} must have the form NAME=FILE, got {text!r}")
+            raise BadUsage(f"{option} must have the form NAME=FILE, got {text!r}")
         if name in files:
-            raise InvalidParameterError(f"{option} must have different names, got {name} twice")
+            raise BadUsage(f"{option} must have different names, got {name} twice")
         files[name] = path
     return files
 
@@ -251,7 +242,7 @@ def import_module(name: str, option: str) -> ModuleType:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise  # the module is there; something that it imports is not
         got = f"{name}, which is neither installed nor in this directory"
-        raise InvalidParameterError(f"{option} must name a module, got {got}") from None
+        raise BadUsage(f"{option} must name a module, got {got}") from None
 
 
 def method_of(text: str, option: str, metric: str = "f1") -> Truncator:
@@ -268,11 +259,11 @@ def method_of(text: str, option: str, metric: str = "f1") -> Truncator:
         try:
             return found(**params)
         except TypeError as error:
-            raise InvalidParameterError(f"{option} {text}: {error}") from None
+            raise BadUsage(f"{option} {text}: {error}") from None
     if isinstance(found, Truncator):
         return found.set_params(**params)
     got = "is not there" if found is None else f"is of type {type(found).__name__}"
-    raise InvalidParameterError(
+    raise BadUsage(
         f"{option} must name a subclass of paretocut.truncators.Truncator or an object of one, "
         f"got {name}, which {got} in {module}"
     )
@@ -300,6 +291,5 @@ def noted_warnings(*, quiet: bool) -> Iterator[None]:
 
 
 def print_json(row: Mapping[str, Any]) -> None:
-    """Write one line of JSON to standard output."""
     with open_target("-") as out:
         out.write(json_line(row))

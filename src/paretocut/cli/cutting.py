@@ -12,17 +12,18 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from json.encoder import encode_basestring, encode_basestring_ascii
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
 import paretocut as pc
 from paretocut import _kernel
 from paretocut.cli import arguments
-from paretocut.cli.arguments import flag, note, noted_warnings, option, warn
+from paretocut.cli.arguments import Commands, flag, note, noted_warnings, option, warn
 from paretocut.decisions import WARNINGS, Cuts
 from paretocut.decisions.options import FITTING, OPTIONS, RULES, check_options
-from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
+from paretocut.errors import InvalidParameterError as BadUsage
+from paretocut.errors import InvalidScoresError, NotFittedError
 from paretocut.fusion.chosen import ChosenFusion
 from paretocut.fusion.options import FUSING
 from paretocut.io import read_lists, write_lists
@@ -33,9 +34,6 @@ from paretocut.io.tables import format_of, read_blocks
 from paretocut.lists import FloatArray, RankedLists
 from paretocut.tail import limited_threads
 from paretocut.truncators.choose import GATE_ALPHA, Chosen
-
-if TYPE_CHECKING:
-    from paretocut.cli.arguments import Commands
 
 T = TypeVar("T")
 RESULTS_PER_BLOCK = 1_000_000
@@ -67,7 +65,7 @@ def cut(args: Namespace) -> None:
     """
     if args.in_place:
         if args.output is not None or args.run == "-":
-            raise InvalidParameterError(
+            raise BadUsage(
                 "--in-place must come with a file as RUN and without -o, got "
                 + ("-" if args.output is None else f"-o {args.output}")
             )
@@ -108,14 +106,14 @@ def fuse(args: Namespace) -> None:
     decider = None if args.cut is None else _chosen(args, "cut")
     loose = [flag(name) for name in arguments.given_options(args, (*_DECISION, "query_texts"))]
     if decider is None and loose:
-        raise InvalidParameterError(f"{', '.join(loose)} must come with --cut, got none")
+        raise BadUsage(f"{', '.join(loose)} must come with --cut, got none")
     for name in args.distances:
         if name not in args.runs:
-            raise InvalidParameterError(
+            raise BadUsage(
                 f"--distances must name one of the runs {', '.join(args.runs)}, got {name}"
             )
     if args.runs.count("-") > 1:
-        raise InvalidParameterError("standard input (-) must be one run, got it twice")
+        raise BadUsage("standard input (-) must be one run, got it twice")
     how = ChosenFusion.of("fuse", arguments.given_options(args, (*FUSING, "fusion")))
     names = arguments.short_names(args.runs)
 
@@ -197,7 +195,6 @@ def _add_threads(parser: ArgumentParser) -> None:
 
 
 def _add_decision(parser: ArgumentParser, *, method: bool = True) -> None:
-    """Add what decides, and within which bounds."""
     group = parser.add_argument_group(
         "what decides (at most one; by default the scores alone, with untrained consensus)"
     )
@@ -223,10 +220,7 @@ def _add_decision(parser: ArgumentParser, *, method: bool = True) -> None:
 
 
 def _chosen(args: Namespace, method: str = "method") -> Chosen:
-    """Return what decides; bad options are found before any run is read.
-
-    ``method`` is the option that describes a method.
-    """
+    """Return what decides, before any run is read; ``method`` is the option of a method."""
     options = arguments.given_options(args, _DECISION)
     text = getattr(args, method)
     if text:
@@ -239,7 +233,7 @@ def _chosen(args: Namespace, method: str = "method") -> Chosen:
         needs = " or ".join(getattr(options.get(method), "instead_of_fit", ()))
         if not needs:
             raise
-        raise InvalidParameterError(
+        raise BadUsage(
             f"{flag(method)} {text} must come with its {needs} ({text}:{needs}=...), or be learned "
             "(`paretocut fit`, then --model); got neither"
         ) from error
@@ -337,9 +331,7 @@ def _format(args: Namespace, run: str) -> Any:
         return format_of(args.output, who="--output")
     format = args.format or format_of(run, who=args.command)
     if args.output in (None, "-") and format in ("parquet", "arrow") and sys.stdout.isatty():
-        raise InvalidParameterError(
-            f"-o must name a file for {format}, which a terminal cannot show; got none"
-        )
+        raise BadUsage(f"-o must name a file for {format}, which a terminal cannot show; got none")
     return format
 
 

@@ -15,19 +15,17 @@ import textwrap
 import threading
 from argparse import Namespace
 from collections.abc import Callable, Collection, Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from paretocut.callbacks.journal import lock
+from paretocut.callbacks import lock
 from paretocut.cli import arguments
-from paretocut.cli.arguments import note, option, positive_int
+from paretocut.cli.arguments import Commands, note, option, positive_int
 from paretocut.cli.stop import add_rule, rule_given
-from paretocut.errors import InvalidParameterError, ParetocutError
+from paretocut.errors import InvalidParameterError as BadUsage
+from paretocut.errors import ParetocutError
 from paretocut.io import write_qrels
 from paretocut.judging import JudgingSession, Question
 from paretocut.judging.reading import Reading
-
-if TYPE_CHECKING:
-    from paretocut.cli.arguments import Commands
 
 _Texts: TypeAlias = Callable[[Question], tuple[str, str]]
 _Answer: TypeAlias = bool | int | None
@@ -50,11 +48,9 @@ def add_judge(commands: Commands) -> None:
     text = "a program that judges instead of you: it reads a line of JSON (query_id, doc_id, "
     text += 'query, text) and writes one, {"relevant": true}, false, a grade, or null for unsure'
     option(parser, "--ask COMMAND", text)
-    text = "seconds the program may take per answer"
-    option(parser, "--ask-seconds S", text, float, default=120.0)
+    option(parser, "--ask-seconds S", "seconds the program has per answer", float, default=120.0)
     option(parser, "--budget N", "number of answers (default: 200)", positive_int)
-    text = "stop early, once the cuts lose at most this much F1 with 95 %% confidence"
-    option(parser, "--tolerance LOSS", text, float)
+    option(parser, "--tolerance LOSS", "stop once at most this much F1 is lost (95 %% sure)", float)
     text = "share of the questions to ask twice, to see how often the judge agrees with itself"
     option(parser, "--repeats SHARE", text, float, default=0.0)
     option(parser, "--seed N", "random seed for the choice of results", int, default=0)
@@ -74,17 +70,15 @@ def judge(args: Namespace) -> None:
     `paretocut stop` does.
     """
     if args.ask is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InvalidParameterError(
+        raise BadUsage(
             "standard input and output must be a terminal, or --ask must name a program that judges"
         )
     lists = arguments.read(args)
     if lists.doc_ids is None:
-        raise InvalidParameterError(
-            f"RUN must name the documents to ask about, got none in {args.run}"
-        )
+        raise BadUsage(f"RUN must name the documents to ask about, got none in {args.run}")
     rule = rule_given(args)
     if rule is not None and (args.budget or args.repeats or args.tolerance is not None):
-        raise InvalidParameterError(
+        raise BadUsage(
             "--budget, --tolerance and --repeats must be left out where a rule says when to stop"
         )
     queries = arguments.texts_of("--query-texts", args.query_texts, lists.query_ids.tolist())
@@ -146,9 +140,9 @@ def _program(command: str, seconds: float) -> Iterator[Callable[[dict[str, str]]
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise InvalidParameterError(f"--ask must be a command, got {command!r}: {error}") from None
+        raise BadUsage(f"--ask must be a command, got {command!r}: {error}") from None
     if not words:
-        raise InvalidParameterError("--ask must be a command, got an empty one")
+        raise BadUsage("--ask must be a command, got an empty one")
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     questions, answers = process.stdin, process.stdout
     assert questions is not None

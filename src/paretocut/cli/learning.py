@@ -10,7 +10,7 @@ import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +18,9 @@ import paretocut as pc
 from paretocut.background import Background, QueryScale
 from paretocut.calibration import calibrated, nonsense_queries
 from paretocut.cli import arguments
-from paretocut.cli.arguments import note, option, positive_int, print_json, read, warn
-from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.cli.arguments import Commands, note, option, positive_int, print_json, read, warn
+from paretocut.errors import DataFormatError
+from paretocut.errors import InvalidParameterError as BadUsage
 from paretocut.evaluation import Evaluation
 from paretocut.evaluation.verdict import DEFAULT
 from paretocut.fusion import Fusion, QueryCoverageWarning
@@ -27,43 +28,28 @@ from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 from paretocut.lists import RankedLists
 from paretocut.loading import load_as
-from paretocut.truncators import (
-    Accept,
-    Calibrated,
-    Conformal,
-    Consensus,
-    Gated,
-    Oracle,
-    Truncator,
-)
+from paretocut.truncators import Accept, Calibrated, Conformal, Consensus, Gated, Truncator
 from paretocut.truncators.consensus.pretrained import shipped
 from paretocut.truncators.gated import GateCheck
 
-if TYPE_CHECKING:
-    from paretocut.cli.arguments import Commands
-
+# The default methods, simple ones first: one of each kind that needs no extra, no embeddings.
 _METHODS = (
-    *("default", "fixed_k", "largest_gap", "autocut", "top_p", "surprise:alpha=0.05"),
-    *("surprise:evalue=0.05", "distribution", "global_k", "raw", "minmax", "z", "surprise"),
-    *("surprise:refit=all", "consensus"),
-)
-"""The default methods, simple ones first: one of each kind that needs no extra, no embeddings."""
-
+    "default fixed_k largest_gap autocut top_p surprise:alpha=0.05 surprise:evalue=0.05 "
+    "distribution global_k raw minmax z surprise surprise:refit=all consensus"
+).split()
+# Those for lists judged in part: only `Consensus` learns from such lists.
 _IN_PART = (
-    *("default", "fixed_k", "largest_gap", "autocut", "top_p", "minmax:threshold=0.5"),
-    *("surprise:alpha=0.05", "distribution", "consensus"),
-)
-"""The default methods for lists judged in part: only `Consensus` learns from such lists."""
-
+    "default fixed_k largest_gap autocut top_p minmax:threshold=0.5 surprise:alpha=0.05 "
+    "distribution consensus"
+).split()
+# Depths of re-ranking: five fixed ones, and some that are learned.
 _DEPTHS = (
-    *(f"fixed_k:k={k}" for k in (10, 20, 50, 100, 200)),
-    *("global_k", "minmax", "consensus", "surprise"),
-)
-"""The default depths of re-ranking: five fixed ones, and some that are learned."""
+    "fixed_k:k=10 fixed_k:k=20 fixed_k:k=50 fixed_k:k=100 fixed_k:k=200 "
+    "global_k minmax consensus surprise"
+).split()
 
 
 def _methods_and_metrics(leave_out: str = "") -> str:
-    """Return the names that ``--method`` and ``--metric`` take, for the end of a help text."""
     methods = ", ".join(name for name in pc.truncators.names() if name != leave_out)
     return (
         f"A method is one of {methods}, or MODULE:CLASS for a class of your own. Parameters may "
@@ -91,7 +77,6 @@ def add_evaluate(commands: Commands) -> None:
     option(parser, "--folds N", f"{text} (default: 5)", positive_int)
     text = "random splits instead of folds; with --folds, repeated cross-validations"
     option(parser, "--splits N", text, positive_int)
-    option(parser, "--train SHARE", "share of the queries that random splits learn from", float)
     option(parser, "--seed N", "seed of the splits", int, default=0)
     option(parser, "--jobs N", "processes", positive_int, default=1)
     text = "more runs of the same queries; one table shows the single runs, their fusions and all "
@@ -99,13 +84,11 @@ def add_evaluate(commands: Commands) -> None:
     text = "the same results with the scores of a re-ranker: compare how deep to re-rank, by the "
     text += "nDCG@10 that it reaches minus the cost of its calls"
     option(parser, "--reranked RUN", text)
-    text = "with --reranked: cost of re-ranking one result, in nDCG (default: 0)"
-    option(parser, "--cost C", text, float)
+    option(parser, "--cost C", "with --reranked: cost of one result, in nDCG (default: 0)", float)
     spelling = parser.add_mutually_exclusive_group()
     for name in ("json", "markdown", "latex"):
         option(spelling, f"--{name}", f"print the tables as {name}")
-    text = "also write one line for each query, split, method and metric, as CSV"
-    option(parser, "--values FILE", text)
+    option(parser, "--values FILE", "also write the value of each query, split and method, as CSV")
     option(parser, "-q --quiet", "no warnings, no progress bar")
 
 
@@ -136,10 +119,9 @@ def evaluate(args: Namespace) -> None:
         second, qrels = read(args, args.reranked), pc.io.read_qrels(args.qrels)
         grades = dict(zip(qrels.query_ids.tolist(), qrels.grades, strict=True))
         metrics = [pc.metrics.reranked_ndcg(second, cost=args.cost or 0.0, grades=grades)]
-    folded = args.folds is not None or (args.splits, args.train) == (None, None)
+    folded = args.folds is not None or args.splits is None
     protocol: dict[str, Any] = {
-        "splits": args.splits or (1 if folded else 5),
-        "train": 0.8 if args.train is None else args.train,
+        "splits": args.splits or 1,
         "folds": (args.folds or min(5, max(len(lists), 2))) if folded else None,
         # The values of lists judged in part are estimates, and no test compares them.
         "baseline": args.baseline or (next(iter(methods)) if lists.fully_judged else None),
@@ -170,15 +152,13 @@ def evaluate(args: Namespace) -> None:
 def _check_evaluate(args: Namespace) -> None:
     for name in ("metrics", "fuse"):
         if args.reranked and getattr(args, name):
-            raise InvalidParameterError(
-                f"--{name} must be left out with --reranked, got {getattr(args, name)}"
-            )
+            raise BadUsage(f"--{name} must be left out with --reranked, got {getattr(args, name)}")
     if args.cost is not None and not args.reranked:
-        raise InvalidParameterError(f"--cost needs --reranked, got {args.cost} alone")
+        raise BadUsage(f"--cost needs --reranked, got {args.cost} alone")
     # Each run finds other relevant documents: a recall of its own list would compare nothing.
     listed = [x for x in args.metrics or () if re.fullmatch(r"f[\d.]+|recall", x)]
     if args.fuse and listed:
-        raise InvalidParameterError(
+        raise BadUsage(
             "--metrics must count the relevant documents of the collection with --fuse, because "
             f"each run finds other ones: f1/collection, for example, got {listed[0]}"
         )
@@ -227,10 +207,8 @@ def add_fit(commands: Commands) -> None:
     option(parser, "--method METHOD", "what to learn", default="consensus")
     option(parser, "--metric METRIC", "what to maximise", default="f1")
     arguments.add_options(parser, ["expect"])
-    text = "keep at least this share of the relevant results on average (Conformal)"
-    option(parser, "--keep-recall R", text, float)
-    text = "a run of queries without an answer: the model keeps nothing for such queries"
-    option(parser, "--unanswered RUN", text)
+    option(parser, "--keep-recall R", "keep this share of the relevant results on average", float)
+    option(parser, "--unanswered RUN", "run of queries without an answer, to keep nothing for such")
 
 
 def fit(args: Namespace) -> None:
@@ -276,26 +254,22 @@ def fit(args: Namespace) -> None:
 def _method(args: Namespace) -> Truncator:
     """Return the method to fit; bad words are found before any file is read."""
     method = arguments.method_of(args.method, "--method", args.metric)
-    if isinstance(method, Oracle):
-        raise InvalidParameterError(
+    if isinstance(method, pc.truncators.Oracle):
+        raise BadUsage(
             "--method must be a method that learns, got oracle, which looks at the judgements of "
             "the query it cuts"
         )
     if args.expect is not None:
         if not isinstance(method, Consensus):
-            raise InvalidParameterError(
-                f"--expect must come with --method consensus, got {args.method}"
-            )
+            raise BadUsage(f"--expect must come with --method consensus, got {args.method}")
         method.set_params(expect=args.expect)
     elif args.qrels is None:
-        raise InvalidParameterError("judgements (QRELS) or --expect must be given, got neither")
+        raise BadUsage("judgements (QRELS) or --expect must be given, got neither")
     if args.keep_recall is not None:
         if args.qrels is None:
-            raise InvalidParameterError("--keep-recall must come with QRELS, got none")
+            raise BadUsage("--keep-recall must come with QRELS, got none")
         if not 0 < args.keep_recall < 1:
-            raise InvalidParameterError(
-                f"--keep-recall must be in (0, 1), got {args.keep_recall:g}"
-            )
+            raise BadUsage(f"--keep-recall must be in (0, 1), got {args.keep_recall:g}")
         method = Conformal(method, loss="fnr", level=round(1 - args.keep_recall, 12))
     method.check()
     return method
@@ -311,7 +285,7 @@ _TAKES = {
         *("alpha", "unanswered", "expect", "output", "check_good", "check_off_topic"),
     ),
     "--check": (*_READING, "check", "query_texts", "imports", "check_good", "check_off_topic"),
-    "--background": (*_READING, "background", "size", "context", "output"),
+    "--background": (*_READING, "background", "size", "output"),
 }
 """The options of each form, beside --json and --quiet."""
 
@@ -321,8 +295,7 @@ def add_calibrate(commands: Commands) -> None:
     arguments.add_input(parser, needed=False)
     json = "print what was found as JSON"
     arguments.add_output(parser, "the queries or the model", json, required=False)
-    text = "a few hundred texts of the index, one per line; with RUN, only for --lexical"
-    option(parser, "--texts FILE", text)
+    option(parser, "--texts FILE", "some hundred texts of the index, one per line")
     option(parser, "--lexical", "the scores come from word matching (BM25)")
     arguments.add_query_texts(parser, "for lexical scores only")
     text = "documents in the index: a small one needs other words too (default: as many as there "
@@ -335,8 +308,7 @@ def add_calibrate(commands: Commands) -> None:
     option(learn, "--query-run RUN", "run of real queries, in the format of RUN")
     text = "share of the nonsense that gets results, without --query-run (default: 0.05)"
     option(learn, "--alpha P", text, float)
-    text = "estimated share of real queries without an answer (default: 0.05)"
-    option(learn, "--unanswered P", text, float)
+    option(learn, "--unanswered P", "share of queries without an answer (default: 0.05)", float)
     arguments.add_options(learn, ["expect"])
     check = parser.add_argument_group("compare later: calibrate --check MODEL RUN")
     option(check, "--check MODEL", "a model from `calibrate RUN`")
@@ -345,8 +317,6 @@ def add_calibrate(commands: Commands) -> None:
     arguments.add_imports(check)
     gate = parser.add_argument_group("learn a gate alone: calibrate --background RUN")
     option(gate, "--background", "write a background, to be combined with any method")
-    text = "compare the best score with the score at this rank (default: no comparison)"
-    option(gate, "--context RANK", text, positive_int)
 
 
 def calibrate(args: Namespace) -> None:
@@ -373,17 +343,15 @@ def calibrate(args: Namespace) -> None:
         form, step = "--texts and no RUN", _make
     else:
         got = "no RUN" if args.check or args.background else "none of them"
-        raise InvalidParameterError(
+        raise BadUsage(
             f"--texts FILE, RUN, --background RUN or --check MODEL RUN must be given, got {got}"
         )
     every = {name for names in _TAKES.values() for name in names}
     for name in sorted(every.difference(_TAKES[form])):
         if (given := getattr(args, name)) not in (None, False, []):
-            raise InvalidParameterError(
-                f"{arguments.flag(name)} must be left out with {form}, got {given}"
-            )
+            raise BadUsage(f"{arguments.flag(name)} must be left out with {form}, got {given}")
     if args.output is None and form in ("RUN", "--background"):
-        raise InvalidParameterError("-o must name the file to write, got none")
+        raise BadUsage("-o must name the file to write, got none")
     step(args)
 
 
@@ -400,9 +368,7 @@ def _learn(args: Namespace) -> None:
     together = {"--lexical": args.lexical, "--texts": args.texts, "--query-texts": args.query_texts}
     given = [option for option, value in together.items() if value]
     if given and len(given) < len(together):
-        raise InvalidParameterError(
-            f"{', '.join(together)} must come together with RUN, got {', '.join(given)}"
-        )
+        raise BadUsage(f"{', '.join(together)} must come together with RUN, got {', '.join(given)}")
     nonsense = read(args)
     queries = None if args.query_run is None else read(args, args.query_run)
     how = arguments.given_options(args, ("alpha", "unanswered", "expect"))
@@ -422,7 +388,7 @@ def _learn(args: Namespace) -> None:
 
 def _learn_background(args: Namespace) -> None:
     lists = read(args)
-    found = Background.fit(lists, size=args.size, context=args.context)
+    found = Background.fit(lists, size=args.size)
     found.save(args.output)
     limit = found.limit(0.05)
     if args.json:

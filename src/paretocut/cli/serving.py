@@ -11,24 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import paretocut as pc
-from paretocut.callbacks.journal import lock
+from paretocut.callbacks import lock
 from paretocut.cli import arguments
-from paretocut.cli.arguments import note, noted_warnings, option, positive_int
+from paretocut.cli.arguments import Commands, note, noted_warnings, option, positive_int
 from paretocut.cli.stop import add_rule, rule_given
-from paretocut.errors import InvalidParameterError, require
+from paretocut.errors import InvalidParameterError as BadUsage
+from paretocut.errors import require
 from paretocut.io import read_qrels, read_texts
 from paretocut.io.streams import open_target
 from paretocut.judging.reading import StoppingRule
 from paretocut.loading import load_decider
 
 if TYPE_CHECKING:
-    from paretocut.cli.arguments import Commands
     from paretocut.web.explorer.exploration import Exploration
 
-_SETTINGS = (
-    *("host", "port", "max_models", "token_file", "no_token", "workers", "threads"),
-    *("drain_seconds", "imports"),
-)
 _LIMITS = {
     "max_body_bytes": "bytes in the body of a request (default: 32 MiB)",
     "max_lists": "lists in one request (default: 10000)",
@@ -52,10 +48,8 @@ def add_explore(commands: Commands) -> None:
     option(parser, "-q --quiet", "no warnings")
     option(parser, "--port P", "port; 0 takes a free one", int, default=8765)
     option(parser, "--open", "open the page in the browser")
-    text = "file that keeps each judgement made on the page, as `judge` keeps them in FILE.jsonl"
-    option(parser, "--answers FILE", text)
-    text = "another run of the same queries: the page shows which queries win and lose"
-    option(parser, "--against RUN", text)
+    option(parser, "--answers FILE", "keep the judgements made on the page, as `judge` does")
+    option(parser, "--against RUN", "another run of the same queries, to compare with")
     add_rule(parser)
 
 
@@ -86,9 +80,9 @@ def explore(args: Namespace) -> None:
     rule = rule_given(args)
     extras = (args.model, args.fuse, args.query_texts, args.corpus, args.answers, args.against)
     if args.run is None and any((*extras, rule)):
-        raise InvalidParameterError("options of a run must come with RUN, got none")
+        raise BadUsage("options of a run must come with RUN, got none")
     if args.against is not None and args.qrels is None:
-        raise InvalidParameterError("--against must come with QRELS, got none")
+        raise BadUsage("--against must come with QRELS, got none")
 
     def ready(address: str) -> None:
         sys.stdout.write(f"paretocut explorer: {address}  (Ctrl-C ends it)\n")
@@ -108,7 +102,7 @@ def explore(args: Namespace) -> None:
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
-            raise InvalidParameterError(
+            raise BadUsage(
                 f"--port must be free, got {args.port}, which another program uses; "
                 "--port 0 takes a free one"
             ) from None
@@ -122,7 +116,7 @@ def exploration(
     from paretocut.web.explorer.exploration import Exploration, with_all_queries
 
     if args.unanswered and args.qrels is None:
-        raise InvalidParameterError("--unanswered must come with QRELS, got none")
+        raise BadUsage("--unanswered must come with QRELS, got none")
     # A run gains nothing from relevant documents that it did not find, as in `evaluate --fuse`.
     metric = pc.metrics.get(args.metric or ("f1/collection" if args.fuse else "f1")).name
     saved = arguments.named_files("--model", args.model)
@@ -162,8 +156,6 @@ def add_report(commands: Commands) -> None:
     parser = arguments.command(commands, report)
     _add_explored(parser)
     arguments.add_output(parser, "the report")
-    text = "largest size of the file; queries that do not fit are left out"
-    option(parser, "--max-size BYTES", text, positive_int, default=1_900_000)
 
 
 def report(args: Namespace) -> None:
@@ -175,7 +167,7 @@ def report(args: Namespace) -> None:
     """
     from paretocut.web.explorer.report import render
 
-    page = render(exploration(args), max_size=args.max_size)
+    page = render(exploration(args))
     with open_target(args.output) as out:
         out.write(page)
     if not args.quiet:
@@ -192,19 +184,16 @@ def add_serve(commands: Commands) -> None:
     for name, written in (("model", "fit, calibrate or Truncator.save"), ("fusion", "Fusion.save")):
         text = f"what {written} wrote; requests refer to it by this name (may be repeated)"
         option(parser, f"--{name} NAME=FILE", text, action="append", default=[])
-    text = "folder of more models, NAME.json each, loaded when a request first names them"
-    option(parser, "--models DIR", text)
+    option(parser, "--models DIR", "folder of more models, NAME.json each, loaded on request")
     text = "models of the folder that are kept in memory (default: the last 1000 used)"
     option(parser, "--max-models N", text, positive_int, default=1000)
     arguments.add_imports(parser)
     option(parser, "--workers N", "processes", positive_int, default=1)
     text = "requests that a process handles at once (default: one per processor)"
     option(parser, "--threads N", text, positive_int)
-    text = "seconds to finish open requests after SIGTERM"
-    option(parser, "--drain-seconds S", text, positive_int, default=30)
+    option(parser, "--drain-seconds S", "seconds to finish after SIGTERM", positive_int, default=30)
     who = parser.add_argument_group("who may ask")
-    text = "file of the bearer token (default: the environment variable PARETOCUT_TOKEN)"
-    option(who, "--token-file FILE", text)
+    option(who, "--token-file FILE", "file of the bearer token (default: $PARETOCUT_TOKEN)")
     option(who, "--no-token", "let everybody in, even from other machines")
     limits = parser.add_argument_group("what one request may cost")
     for name, text in _LIMITS.items():
@@ -223,12 +212,8 @@ def serve(args: Namespace) -> None:
     from paretocut.web import server
     from paretocut.web.limits import Limits
 
-    server.run(
-        server.Settings(
-            **{name: getattr(args, name) for name in _SETTINGS},
-            models=arguments.named_files("--model", args.model),
-            folder=args.models,
-            fusions=arguments.named_files("--fusion", args.fusion),
-            limits=Limits(**arguments.given_options(args, _LIMITS)),
-        )
-    )
+    given = {name: value for name, value in vars(args).items() if hasattr(server.Settings, name)}
+    given["models"] = arguments.named_files("--model", args.model)
+    given["fusions"] = arguments.named_files("--fusion", args.fusion)
+    limits = Limits(**arguments.given_options(args, _LIMITS))
+    server.run(server.Settings(**given, folder=args.models, limits=limits))

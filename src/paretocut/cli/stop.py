@@ -5,26 +5,42 @@ from __future__ import annotations
 import hashlib
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from paretocut.callbacks.journal import stamp
+import numpy as np
+
+from paretocut.callbacks import stamp
 from paretocut.cli import arguments
-from paretocut.cli.arguments import option, positive_int, print_json, warn
-from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.cli.arguments import Commands, option, positive_int, print_json, warn
+from paretocut.errors import InvalidParameterError as BadUsage
+from paretocut.errors import InvalidScoresError
 from paretocut.io import Screening, read_qrels, read_screening
 from paretocut.io.streams import open_target
 from paretocut.loading import load_as
-from paretocut.show.review import review_page
-from paretocut.stopping import Certificate, Protocol, Quantile, Review, Target, plan
+from paretocut.show.drawing import RELEVANT, along, frame, line, svg, text, upward
+from paretocut.stopping import Certificate, Protocol, Quantile, Review, State, Target, plan
 from paretocut.stopping.protocol import described
 from paretocut.stopping.review import Rule
 
-if TYPE_CHECKING:
-    from paretocut.cli.arguments import Commands
-
+_STYLE = (
+    "body{max-width:46em;margin:2em auto;padding:0 1em;font:16px/1.5 system-ui,sans-serif}"
+    "table{border-collapse:collapse;width:100%;margin:1em 0}td,th{border-bottom:1px solid #bbb;"
+    "padding:.25em .5em;text-align:left}td.n{text-align:right;font-feature-settings:'tnum'}"
+    "@media print{body{margin:0}}"
+)
+_LIMITS = (
+    "Recall counts only records that the search found.",
+    "A relevant record that a reader excluded counts as irrelevant.",
+    "The lower bound holds if the ranking is no worse than a random order: at each point the next "
+    "record is at least as likely to be relevant as one drawn from the unread ones. With a random "
+    "sample (Target) it holds for any ranking.",
+    "A promise by reliability (Quantile) is about reviews like the earlier ones taken together. A "
+    "single review may fall short.",
+    "The best guess is an estimate from finished medical reviews. It promises nothing.",
+)
 _TABLES = {".csv", ".tsv", ".xlsx", ".xls"}  # a workbook is refused where it is read
 
 
@@ -36,8 +52,7 @@ def add_stop(commands: Commands) -> None:
     option(parser, "--total N", "number of all documents, if no file lists them", positive_int)
     option(parser, "--in-reading-order", "the rows of the CSV file are in the order of reading")
     option(parser, "--min-grade G", "smallest grade that counts as relevant", float, default=1)
-    text = "before reading: print the price of each promise if this share is relevant"
-    option(parser, "--plan PREVALENCE", text, float)
+    option(parser, "--plan PREVALENCE", "price of each promise if this share is relevant", float)
     text = "file that fixes the promise, and keeps every look; without --judged it is made"
     option(parser, "--protocol FILE", text)
     option(parser, "--amend REASON", "change what the protocol fixed; the reason stays on record")
@@ -50,16 +65,19 @@ def add_stop(commands: Commands) -> None:
 
 def add_rule(parser: ArgumentParser) -> None:
     """Add the options that `rule_given` reads."""
-    text = "share of the relevant documents to find (default: 0.95)"
-    option(parser, "--recall R", text, float)
+    option(parser, "--recall R", "share of the relevant documents to find (default: 0.95)", float)
     promise = parser.add_mutually_exclusive_group()
-    text = "stop by this review alone, with this confidence (default: 0.95)"
-    option(promise, "--confidence C", text, float)
-    text = "stop where this share of earlier reviews had reached the recall"
-    option(promise, "--reliability P", text, float)
+    option(
+        promise,
+        "--confidence C",
+        "by this review alone, with this confidence (default: 0.95)",
+        float,
+    )
+    option(
+        promise, "--reliability P", "stop where this share of earlier reviews had the recall", float
+    )
     option(promise, "--rule FILE", "a rule saved by `paretocut.stopping.Quantile`")
-    text = "read a random sample first, drawn with this seed: a promise for any ranking"
-    option(parser, "--sample SEED", text, int)
+    option(parser, "--sample SEED", "read a random sample first: a promise for any ranking", int)
 
 
 def rule_given(args: Namespace) -> Rule | None:
@@ -71,10 +89,10 @@ def rule_given(args: Namespace) -> Rule | None:
 def _rule(args: Namespace) -> Rule:
     """Return the rule that the options name, or the default."""
     if args.sample is not None and (args.reliability is not None or args.rule is not None):
-        raise InvalidParameterError("--sample must come without --reliability and --rule, got both")
+        raise BadUsage("--sample must come without --reliability and --rule, got both")
     if args.rule is not None:
         if args.recall is not None:
-            raise InvalidParameterError("--recall must be left out with --rule, which has one")
+            raise BadUsage("--recall must be left out with --rule, which has one")
         rule: Quantile = load_as(Quantile, "a saved stopping rule", args.rule, "--rule")
         return rule
     recall = 0.95 if args.recall is None else args.recall
@@ -99,9 +117,7 @@ def stop(args: Namespace) -> None:
     """
     if args.plan is not None or (args.judged is None and args.protocol is None):
         if (args.plan is None) == (args.judged is None):
-            raise InvalidParameterError(
-                "one of --judged and --plan must be given, got both or none"
-            )
+            raise BadUsage("one of --judged and --plan must be given, got both or none")
         _print_plan(args)
         return
     protocol = None if args.protocol is None else _protocol(args)
@@ -110,9 +126,7 @@ def stop(args: Namespace) -> None:
     rule = _rule(args) if protocol is None else _in_force(args, protocol)
     found = list(_reviews(args, rule))
     if len(found) != 1 and (protocol is not None or args.report is not None):
-        raise InvalidParameterError(
-            f"--protocol and --report must be about one review, got {len(found)}"
-        )
+        raise BadUsage(f"--protocol and --report must be about one review, got {len(found)}")
     source = None
     if args.judged != "-":
         source = f"sha256:{hashlib.sha256(Path(args.judged).read_bytes()).hexdigest()}"
@@ -134,7 +148,7 @@ def stop(args: Namespace) -> None:
         if args.report is not None:
             plans, looks = ([], []) if protocol is None else (protocol.plans, protocol.looks)
             about = {**described(rule), **stamp(args.reviewer), "input": source}
-            page = review_page(review.curve, state, about, plans, looks)
+            page = _page(review.curve, state, about, plans, looks)
             with open_target(args.report) as out:
                 out.write(page.encode())
 
@@ -143,12 +157,12 @@ def _protocol(args: Namespace) -> Protocol:
     """Return the protocol of the options, made or amended as they say."""
     rule, known = rule_given(args), Path(args.protocol).exists()
     if not known and args.judged is not None:
-        raise InvalidParameterError(
-            f"--protocol must be made before the first look, without --judged, got "
-            f"{args.protocol}, which does not exist"
+        got = f"{args.protocol}, which does not exist"
+        raise BadUsage(
+            f"--protocol must be made before the first look, without --judged, got {got}"
         )
     if not known and args.total is None:
-        raise InvalidParameterError("--total must be given to make a protocol, got none")
+        raise BadUsage("--total must be given to make a protocol, got none")
     protocol = Protocol(args.protocol)
     if not protocol.plans:
         protocol.fix(rule or _rule(args), total=args.total, reviewer=args.reviewer)
@@ -157,7 +171,7 @@ def _protocol(args: Namespace) -> Protocol:
         total = args.total or protocol.total
         protocol.fix(rule, total=total, reviewer=args.reviewer, reason=args.amend)
     elif args.judged is None:
-        raise InvalidParameterError(
+        raise BadUsage(
             f"--protocol must name a new file, or come with --judged or --amend, got "
             f"{args.protocol}, which fixes one"
         )
@@ -180,7 +194,7 @@ def _in_force(args: Namespace, protocol: Protocol) -> Rule:
         ("--total", args.total, protocol.total),
     ):
         if asked and asked != fixed:
-            raise InvalidParameterError(
+            raise BadUsage(
                 f"{what} must be the one that {args.protocol} fixed before the first look, "
                 f"{fixed}, got {asked}; --amend REASON makes a new protocol, on record"
             )
@@ -196,7 +210,7 @@ def _print_plan(args: Namespace) -> None:
         totals = dict(zip(lists.query_ids.tolist(), lists.scores.lengths.tolist(), strict=True))
     for name, total in totals.items():
         if total is None:
-            raise InvalidParameterError("--plan must come with RUN or --total, got neither")
+            raise BadUsage("--plan must come with RUN or --total, got neither")
         who, recall = f"{name}: " if name else "", 0.95 if args.recall is None else args.recall
         for price in plan(total, args.plan, recall=recall):
             if args.json:
@@ -214,7 +228,7 @@ def _reviews(args: Namespace, rule: Rule) -> Iterator[tuple[str, Review, dict[in
     """Yield the reviews with their names, all judgements so far, and the names of documents."""
     for name, judged, documents, total in _judged(args):
         if args.total is not None and args.total < total:
-            raise InvalidParameterError(
+            raise BadUsage(
                 f"--total must be at least the {total} documents of the files, got {args.total}"
             )
         if strange := [document for document in judged if document not in documents]:
@@ -234,14 +248,12 @@ def _judged(args: Namespace) -> Iterator[tuple[str, dict[str, bool], dict[str, i
     if args.run is not None:
         lists = arguments.read(args)
         if lists.doc_ids is None:
-            raise InvalidParameterError(f"RUN must name the documents, got none in {args.run}")
+            raise BadUsage(f"RUN must name the documents, got none in {args.run}")
         for query, documents in zip(lists.query_ids.tolist(), lists.doc_ids, strict=True):
             ranks[query] = {document: i for i, document in enumerate(documents.tolist())}
     if not _TABLES.isdisjoint(Path(args.judged).suffixes):
         if len(ranks) > 1:
-            raise InvalidParameterError(
-                f"RUN must hold one review for judgements in CSV, got {len(ranks)}"
-            )
+            raise BadUsage(f"RUN must hold one review for judgements in CSV, got {len(ranks)}")
         screening = read_screening(args.judged)
         judged = screening.judged
         if not ranks:
@@ -253,7 +265,7 @@ def _judged(args: Namespace) -> Iterator[tuple[str, dict[str, bool], dict[str, i
             yield name, judged, places, len(places)
         return
     if not ranks:
-        raise InvalidParameterError("RUN must be given with judgements in TREC format, got none")
+        raise BadUsage("RUN must be given with judgements in TREC format, got none")
     qrels = read_qrels(args.judged)
     for query, names, grades in zip(
         qrels.query_ids.tolist(), qrels.doc_ids, qrels.grades, strict=True
@@ -282,11 +294,9 @@ def _down_the_ranking(
 def _check_order(args: Namespace, screening: Screening) -> None:
     """Refuse a spreadsheet that does not say what was read when, or how much there is."""
     if args.sample is not None:
-        raise InvalidParameterError(
-            "RUN must be given with --sample, which draws from the ranking, got none"
-        )
+        raise BadUsage("RUN must be given with --sample, which draws from the ranking, got none")
     if args.total is None and len(screening.judged) == screening.total:
-        raise InvalidParameterError(
+        raise BadUsage(
             f"--total must be given, got none: {args.judged} lists no document that is unread, so "
             "it does not say how many there are"
         )
@@ -298,7 +308,93 @@ def _check_order(args: Namespace, screening: Screening) -> None:
             f"{screening.disorder}"
         )
     if not args.in_reading_order:
-        raise InvalidParameterError(
+        raise BadUsage(
             f"--in-reading-order must be given for a file without a column time, got none: the "
             f"promise depends on what was read when, and {args.judged} does not say it"
         )
+
+
+# --- the page for a committee ---
+
+
+def _page(
+    curve: Sequence[int],
+    state: State,
+    about: Mapping[str, Any],
+    plans: Sequence[Mapping[str, Any]],
+    looks: Sequence[Mapping[str, Any]],
+) -> str:
+    """Return one page for a committee: what was promised, read and found, and every look.
+
+    ``curve`` says how many records had been read when each relevant one was found.
+    """
+    met = ": the stopping rule was met" if state.stop else " yet"
+    flow = (
+        ("Records identified, duplicates removed", f"{state.total:,}"),
+        (f"Records not screened{met}", f"{state.total - state.read:,}"),
+        ("Records screened", f"{state.read:,}"),
+        ("Records excluded", f"{state.read - state.found:,}"),
+        ("Reports sought for retrieval", f"{state.found:,}"),
+    )
+    fixed = [_fixed(plan, "" if i else "first") for i, plan in enumerate(plans)]
+    fixed_head = ("date", "reviewer", "promise", "reason for the change")
+    look_head = ("date", "reviewer", "read", "found", "lower bound", "best guess", "decision")
+    parts = [
+        f"<h1>{'This review may stop' if state.stop else 'This review goes on'}</h1>",
+        f"<p>{text(str(state))}</p>",
+        *(f"<p><b>Warning:</b> {text(warning)}</p>" for warning in state.warnings),
+        "<h2>Counts for a PRISMA 2020 flow diagram</h2>",
+        _table((), flow),
+        "<h2>Finds</h2>",
+        _finds(curve, state),
+        "<h2>What was fixed, and when</h2>",
+        _table(fixed_head, fixed)
+        if fixed
+        else "<p>No protocol was kept before the first look.</p>",
+        "<h2>Looks</h2>",
+        _table(look_head, map(_looked, looks)) if looks else "<p>No looks are on record.</p>",
+        "<h2>Limits</h2>",
+        "<ul>" + "".join(f"<li>{limit}</li>" for limit in _LIMITS) + "</ul>",
+        "<h2>Made from</h2>",
+        _table((), ((name, _shown(value)) for name, value in about.items())),
+    ]
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Stopping report</title>'
+        f"<style>{_STYLE}</style><body>{''.join(parts)}</body></html>\n"
+    )
+
+
+def _finds(curve: Sequence[int], state: State) -> str:
+    x, y = along(0.0, float(state.total)), upward(float(max(state.found, 1)))
+    read = np.array([0, *(place for find in curve for place in (find - 1, find)), state.read])
+    found = np.array([0, *(k for i in range(len(curve)) for k in (i, i + 1)), state.found])
+    drawn = [*frame(x, y, "records read", "relevant records found")]
+    about = f"{state.found} relevant records among {state.read} read of {state.total}"
+    drawn.append(line(x.at(read), y.at(found), RELEVANT))
+    return svg("Relevant records found", about, drawn)
+
+
+def _fixed(plan: Mapping[str, Any], reason: str) -> Sequence[str]:
+    left_out = ("date", "reviewer", "paretocut", "reason", "learned")
+    promise = ", ".join(f"{key} {value}" for key, value in plan.items() if key not in left_out)
+    return str(plan["date"]), _shown(plan.get("reviewer")), promise, str(plan.get("reason", reason))
+
+
+def _looked(look: Mapping[str, Any]) -> Sequence[str]:
+    guess = "" if look["expected"] is None else f"{look['expected']:.2f}"
+    numbers = f"{look['read']:,}", f"{look['found']:,}", f"{look['at_least']:.2f}", guess
+    decision = "stop" if look["stop"] else "go on"
+    return str(look["date"]), _shown(look.get("reviewer")), *numbers, decision
+
+
+def _shown(value: Any) -> str:
+    return "not given" if value is None else str(value)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = (("th", head), *(("td", row) for row in rows))
+    return f"<table>{''.join(_row(tag, cells) for tag, cells in lines if cells)}</table>"
+
+
+def _row(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{text(cell)}</{tag}>' for cell in cells)}</tr>"

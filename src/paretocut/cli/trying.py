@@ -8,23 +8,20 @@ import textwrap
 from argparse import Namespace
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 import paretocut as pc
 from paretocut import metrics
 from paretocut.cli import arguments
-from paretocut.cli.arguments import note, option, print_json
-from paretocut.errors import InvalidParameterError
+from paretocut.cli.arguments import Commands, note, option, print_json
+from paretocut.errors import InvalidParameterError as BadUsage
 from paretocut.io import write_trec
 from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 from paretocut.lists import FloatArray, RankedLists
 from paretocut.truncators import Consensus, FixedK, ScoreThreshold, Truncator
-
-if TYPE_CHECKING:
-    from paretocut.cli.arguments import Commands
 
 _Signs: TypeAlias = tuple[str, str, str, str]
 # Bars from an empty cell to a full one, a hit, a miss and the cut.
@@ -186,9 +183,7 @@ def example(args: Namespace) -> None:
     folder, notes = Path(args.folder), _notes()
     present = [name for name in _FILES if (folder / name).exists()]
     if present:
-        raise InvalidParameterError(
-            f"FOLDER must not hold files of these names yet, got {', '.join(present)}"
-        )
+        raise BadUsage(f"FOLDER must not hold files of these names yet, got {', '.join(present)}")
     folder.mkdir(parents=True, exist_ok=True)
     texts = dict(zip(notes.names, notes.texts, strict=True))
     asked = {f"q{i:02}": question for i, question in enumerate(notes.questions, 1)}

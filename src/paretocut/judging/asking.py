@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from paretocut.callbacks.waiting import waiting
+from paretocut.callbacks import waiting
 from paretocut.errors import InvalidParameterError
 from paretocut.judging.session import JudgingSession
 from paretocut.lists import RankedLists

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from paretocut.callbacks.journal import Journal, stamp
+from paretocut.callbacks import Journal, stamp
 from paretocut.decisions.wording import rounded
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.judging.plan import known_relevance, planned

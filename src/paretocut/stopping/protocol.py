@@ -8,7 +8,7 @@ import os
 from dataclasses import asdict
 from typing import Any
 
-from paretocut.callbacks.journal import Journal, stamp
+from paretocut.callbacks import Journal, stamp
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.stopping.review import Rule, State
 from paretocut.stopping.rules import Certificate, Quantile
