@@ -105,9 +105,6 @@ def given_options(args: Namespace, names: Iterable[str]) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(args, name)) is not None}
 
 
-# --- what a command reads and writes ---
-
-
 def add_input(parser: ArgumentParser, *, needed: bool = True) -> None:
     text = "ranked lists: a file, or - for standard input"
     parser.add_argument("run", metavar="RUN", nargs=None if needed else "?", help=text)
@@ -229,9 +226,6 @@ def named_files(option: str, given: Sequence[str]) -> dict[str, str]:
     return files
 
 
-# --- methods ---
-
-
 def import_module(name: str, option: str) -> ModuleType:
     """Return a module, which may lie in the current directory as with ``python -m``."""
     if "" not in sys.path:
@@ -267,9 +261,6 @@ def method_of(text: str, option: str, metric: str = "f1") -> Truncator:
         f"{option} must name a subclass of paretocut.truncators.Truncator or an object of one, "
         f"got {name}, which {got} in {module}"
     )
-
-
-# --- what a command says ---
 
 
 def note(message: str, who: str = "paretocut") -> None:

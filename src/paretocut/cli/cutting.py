@@ -46,12 +46,9 @@ _QUOTE, _SPECIAL = '"', re.compile('[\t\n\r"]')
 def add_cut(commands: Commands) -> None:
     parser = arguments.command(commands, cut)
     arguments.add_input(parser)
-    arguments.add_output(
-        parser,
-        "the run; a known suffix (.run, .jsonl, ...) sets its format",
-        "print the decisions, one JSON object per query; the run is written only with -o",
-        required=False,
-    )
+    json = "print the decisions, one JSON object per query; the run is written only with -o"
+    text = "the run; a known suffix (.run, .jsonl, ...) sets its format"
+    arguments.add_output(parser, text, json, required=False)
     option(parser, "--in-place", "write the shortened run over RUN")
     _add_decision(parser)
 
@@ -80,13 +77,8 @@ def add_fuse(commands: Commands) -> None:
     option(parser, f"--format {arguments.FORMATS}", "format of the runs (default: by their names)")
     text = "this run holds distances: lower is better (may be repeated)"
     option(parser, "--distances RUN", text, action="append", default=[])
-    arguments.add_output(
-        parser,
-        "the run",
-        "print one JSON object per query: its results, and the score and rank that each run gave "
-        "them; the run is written only with -o",
-        required=False,
-    )
+    json = "print one JSON object per query: its results, and what each run gave them"
+    arguments.add_output(parser, "the run", f"{json}; the run only with -o", required=False)
     how = parser.add_argument_group("how the runs are fused")
     arguments.add_options(how, FUSING, FUSING)
     option(how, "--fusion FILE", "a fusion saved by Fusion.save")
@@ -129,8 +121,8 @@ def fuse(args: Namespace) -> None:
 def add_score(commands: Commands) -> None:
     parser = arguments.command(commands, score)
     arguments.add_input(parser)
-    lines = "JSON lines instead of TSV"
-    arguments.add_output(parser, "the lines", lines, required=False, default="-")
+    json = "JSON lines instead of TSV"
+    arguments.add_output(parser, "the lines", json, required=False, default="-")
     arguments.add_options(parser.add_argument_group("how the tail is fitted"), FITTING)
     _add_threads(parser)
 
@@ -186,9 +178,6 @@ def _tsv(query_id: str, ids: list[str | None], numbers: FloatArray) -> bytes:
     return _kernel.lines(heads, numbers, [0, 6, 6, 6], ["\t", "\t", "\t", "\n"])
 
 
-# --- the decision ---
-
-
 def _add_threads(parser: ArgumentParser) -> None:
     text = "threads (default: one per processor)"
     option(parser, "--threads N", text, arguments.positive_int)
@@ -241,7 +230,6 @@ def _chosen(args: Namespace, method: str = "method") -> Chosen:
 
 
 def _blocks(lists: RankedLists) -> Iterator[RankedLists]:
-    """Return an iterator over blocks of about a million results, for memory."""
     return (lists[start:stop] for start, stop in lists.scores.blocks(RESULTS_PER_BLOCK))
 
 
@@ -273,9 +261,6 @@ def _rows(lists: RankedLists, cuts: Cuts | None) -> Iterator[dict[str, Any]]:
                 for doc_id, score, of_runs in zip(*columns, strict=True)
             ]
         yield {"query_id": query_id, **row}
-
-
-# --- blocks of lists, read and written ---
 
 
 def _write(

@@ -121,9 +121,6 @@ def judge(args: Namespace) -> None:
         note(f"next: paretocut fit {args.run} {args.output} --unjudged unknown -o model.json")
 
 
-# --- another program ---
-
-
 def _ask_program(args: Namespace, session: JudgingSession | Reading, texts: _Texts) -> None:
     with _program(args.ask, args.ask_seconds) as ask:
         while (question := session.next()) is not None:
@@ -201,9 +198,6 @@ def _answer(command: str, line: bytes) -> _Answer:
         f'{command!r} must write lines such as {{"relevant": true}}, with true, false, a whole '
         f"grade or null, got {line[:80]!r}"
     )
-
-
-# --- a person ---
 
 
 def _ask_person(session: JudgingSession | Reading, texts: _Texts) -> None:

@@ -60,9 +60,6 @@ def _methods_and_metrics(leave_out: str = "") -> str:
     )
 
 
-# --- evaluate ---
-
-
 def add_evaluate(commands: Commands) -> None:
     parser = arguments.command(commands, evaluate)
     parser.epilog = _methods_and_metrics()
@@ -170,7 +167,6 @@ def _evaluate_fused(
     metrics: Any,
     protocol: Mapping[str, Any],
 ) -> Evaluation:
-    """Return one table of every method on the single runs and on their fusions."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryCoverageWarning)  # already noted for the judgements
         fused = {f"fused, {method}": pc.fuse(runs, method=method) for method in ("rrf", "z")}
@@ -193,9 +189,6 @@ def _evaluate_fused(
         k=np.concatenate([one.k for one in found.values()], axis=1),
         values=np.concatenate([one.values for one in found.values()], axis=1),
     )
-
-
-# --- fit ---
 
 
 def add_fit(commands: Commands) -> None:
@@ -252,7 +245,6 @@ def fit(args: Namespace) -> None:
 
 
 def _method(args: Namespace) -> Truncator:
-    """Return the method to fit; bad words are found before any file is read."""
     method = arguments.method_of(args.method, "--method", args.metric)
     if isinstance(method, pc.truncators.Oracle):
         raise BadUsage(
@@ -275,8 +267,7 @@ def _method(args: Namespace) -> Truncator:
     return method
 
 
-# --- calibrate ---
-
+# The options of each form of calibrate, beside --json and --quiet.
 _READING = ("format", "distances", "max_bytes")
 _TAKES = {
     "--texts and no RUN": ("texts", "lexical", "n", "size", "seed", "output"),
@@ -287,7 +278,6 @@ _TAKES = {
     "--check": (*_READING, "check", "query_texts", "imports", "check_good", "check_off_topic"),
     "--background": (*_READING, "background", "size", "output"),
 }
-"""The options of each form, beside --json and --quiet."""
 
 
 def add_calibrate(commands: Commands) -> None:
@@ -419,7 +409,6 @@ def _check(args: Namespace) -> None:
 
 
 def _evaluated(args: Namespace, model: Calibrated) -> GateCheck | None:
-    """Return what the model does to the questions of --check-good and --check-off-topic."""
     given: dict[str, Any] = {}
     for name in ("good", "off_topic"):
         if (path := getattr(args, f"check_{name}")) is not None:

@@ -39,9 +39,6 @@ def _require_server(command: str) -> None:
         require(package, feature=f"paretocut {command}", extra="serve")
 
 
-# --- explore and report ---
-
-
 def add_explore(commands: Commands) -> None:
     parser = arguments.command(commands, explore)
     _add_explored(parser, needed=False)
@@ -172,9 +169,6 @@ def report(args: Namespace) -> None:
         out.write(page)
     if not args.quiet:
         note(f"{args.output}: {len(page) / 1e6:.1f} MB")
-
-
-# --- serve ---
 
 
 def add_serve(commands: Commands) -> None:

@@ -64,18 +64,12 @@ def add_stop(commands: Commands) -> None:
 
 
 def add_rule(parser: ArgumentParser) -> None:
-    """Add the options that `rule_given` reads."""
     option(parser, "--recall R", "share of the relevant documents to find (default: 0.95)", float)
     promise = parser.add_mutually_exclusive_group()
-    option(
-        promise,
-        "--confidence C",
-        "by this review alone, with this confidence (default: 0.95)",
-        float,
-    )
-    option(
-        promise, "--reliability P", "stop where this share of earlier reviews had the recall", float
-    )
+    text = "stop by this review alone, with this confidence (default: 0.95)"
+    option(promise, "--confidence C", text, float)
+    text = "stop where this share of earlier reviews had reached the recall"
+    option(promise, "--reliability P", text, float)
     option(promise, "--rule FILE", "a rule saved by `paretocut.stopping.Quantile`")
     option(parser, "--sample SEED", "read a random sample first: a promise for any ranking", int)
 
@@ -87,21 +81,17 @@ def rule_given(args: Namespace) -> Rule | None:
 
 
 def _rule(args: Namespace) -> Rule:
-    """Return the rule that the options name, or the default."""
     if args.sample is not None and (args.reliability is not None or args.rule is not None):
         raise BadUsage("--sample must come without --reliability and --rule, got both")
     if args.rule is not None:
         if args.recall is not None:
             raise BadUsage("--recall must be left out with --rule, which has one")
-        rule: Quantile = load_as(Quantile, "a saved stopping rule", args.rule, "--rule")
+        rule: Rule = load_as(Quantile, "a saved stopping rule", args.rule, "--rule")
         return rule
-    recall = 0.95 if args.recall is None else args.recall
+    given = arguments.given_options(args, ("recall", "confidence", "reliability"))
     if args.reliability is not None:
-        return Quantile(recall, args.reliability)
-    confidence = 0.95 if args.confidence is None else args.confidence
-    if args.sample is not None:
-        return Target(recall, confidence, seed=args.sample)
-    return Certificate(recall, confidence)
+        return Quantile(**given)
+    return Certificate(**given) if args.sample is None else Target(**given, seed=args.sample)
 
 
 def stop(args: Namespace) -> None:
@@ -157,10 +147,8 @@ def _protocol(args: Namespace) -> Protocol:
     """Return the protocol of the options, made or amended as they say."""
     rule, known = rule_given(args), Path(args.protocol).exists()
     if not known and args.judged is not None:
-        got = f"{args.protocol}, which does not exist"
-        raise BadUsage(
-            f"--protocol must be made before the first look, without --judged, got {got}"
-        )
+        must = "--protocol must be made before the first look, without --judged"
+        raise BadUsage(f"{must}, got {args.protocol}, which does not exist")
     if not known and args.total is None:
         raise BadUsage("--total must be given to make a protocol, got none")
     protocol = Protocol(args.protocol)
@@ -171,17 +159,13 @@ def _protocol(args: Namespace) -> Protocol:
         total = args.total or protocol.total
         protocol.fix(rule, total=total, reviewer=args.reviewer, reason=args.amend)
     elif args.judged is None:
-        raise BadUsage(
-            f"--protocol must name a new file, or come with --judged or --amend, got "
-            f"{args.protocol}, which fixes one"
-        )
+        must = "--protocol must name a new file, or come with --judged or --amend"
+        raise BadUsage(f"{must}, got {args.protocol}, which fixes one")
     else:
         return protocol
     if not (args.quiet or args.json):
-        recorded = stamp(None)
-        fixed = {key: one for key, one in protocol.plans[-1].items() if key not in recorded}
-        said = ", ".join(f"{key} {value}" for key, value in fixed.items())
-        sys.stdout.write(f"{args.protocol} fixes {said}\n")
+        fixed = [f"{x} {one}" for x, one in protocol.plans[-1].items() if x not in stamp(None)]
+        sys.stdout.write(f"{args.protocol} fixes {', '.join(fixed)}\n")
     return protocol
 
 
@@ -211,8 +195,8 @@ def _print_plan(args: Namespace) -> None:
     for name, total in totals.items():
         if total is None:
             raise BadUsage("--plan must come with RUN or --total, got neither")
-        who, recall = f"{name}: " if name else "", 0.95 if args.recall is None else args.recall
-        for price in plan(total, args.plan, recall=recall):
+        who = f"{name}: " if name else ""
+        for price in plan(total, args.plan, **arguments.given_options(args, ["recall"])):
             if args.json:
                 print_json({"query_id": name, **asdict(price), "rule": repr(price.rule)})
                 continue
@@ -228,14 +212,11 @@ def _reviews(args: Namespace, rule: Rule) -> Iterator[tuple[str, Review, dict[in
     """Yield the reviews with their names, all judgements so far, and the names of documents."""
     for name, judged, documents, total in _judged(args):
         if args.total is not None and args.total < total:
-            raise BadUsage(
-                f"--total must be at least the {total} documents of the files, got {args.total}"
-            )
+            must = f"--total must be at least the {total} documents of the files"
+            raise BadUsage(f"{must}, got {args.total}")
         if strange := [document for document in judged if document not in documents]:
-            raise InvalidScoresError(
-                f"{args.judged} must judge documents of {args.run}, got {len(strange)} others, "
-                f"such as {strange[0]}"
-            )
+            got = f"{len(strange)} others, such as {strange[0]}"
+            raise InvalidScoresError(f"{args.judged} must judge documents of {args.run}, got {got}")
         review = rule.review(total=args.total or total)
         for document, relevant in judged.items():
             review.add(relevant, document=documents[document])
@@ -267,9 +248,8 @@ def _judged(args: Namespace) -> Iterator[tuple[str, dict[str, bool], dict[str, i
     if not ranks:
         raise BadUsage("RUN must be given with judgements in TREC format, got none")
     qrels = read_qrels(args.judged)
-    for query, names, grades in zip(
-        qrels.query_ids.tolist(), qrels.doc_ids, qrels.grades, strict=True
-    ):
+    rows = zip(qrels.query_ids.tolist(), qrels.doc_ids, qrels.grades, strict=True)
+    for query, names, grades in rows:
         if query not in ranks:
             raise InvalidScoresError(f"{args.judged} must judge queries of RUN, got {query}")
         places = ranks[query]
@@ -286,7 +266,7 @@ def _down_the_ranking(
     if gaps > 0 and not args.quiet and args.sample is None:
         warn(
             f"{name}: {gaps} documents above the last one judged are not judged, but the "
-            f"promise only holds if you read in the order of the ranking"
+            "promise only holds if you read in the order of the ranking"
         )
     return {document: judged[document] for document in read}
 
@@ -312,9 +292,6 @@ def _check_order(args: Namespace, screening: Screening) -> None:
             f"--in-reading-order must be given for a file without a column time, got none: the "
             f"promise depends on what was read when, and {args.judged} does not say it"
         )
-
-
-# --- the page for a committee ---
 
 
 def _page(

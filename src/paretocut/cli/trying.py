@@ -36,11 +36,7 @@ _FILES = (
 
 
 def _notes() -> Any:
-    """Return the program of the collection, which takes a moment to index it."""
-    return importlib.import_module("paretocut.data.notes")
-
-
-# --- demo ---
+    return importlib.import_module("paretocut.data.notes")  # takes a moment
 
 
 def add_demo(commands: Commands) -> None:
@@ -121,7 +117,6 @@ def demo(args: Namespace) -> None:
 
 
 def _searched(notes: Any, questions: Iterable[str]) -> RankedLists:
-    """Return the 200 nearest docstrings of each question, judged."""
     wanted = [notes.questions.get(question, "").split() for question in questions]
     found = [notes.search_vectors(question) for question in questions]
     return RankedLists(
@@ -158,9 +153,6 @@ def draw_list(
     labels = [f"{top:5.1f}", *[""] * (_HEIGHT - 2), "0", ""]
     for label, row in zip(labels, rows, strict=True):
         yield f"{label:>5} {row[:k]}{line}{row[k:]}".rstrip()
-
-
-# --- example ---
 
 
 def add_example(commands: Commands) -> None:
