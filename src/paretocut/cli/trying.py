@@ -6,9 +6,9 @@ import importlib
 import sys
 import textwrap
 from argparse import Namespace
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -20,23 +20,14 @@ from paretocut.errors import InvalidParameterError as BadUsage
 from paretocut.io import write_trec
 from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
-from paretocut.lists import FloatArray, RankedLists
+from paretocut.lists import RankedLists
 from paretocut.truncators import Consensus, FixedK, ScoreThreshold, Truncator
 
-_Signs: TypeAlias = tuple[str, str, str, str]
-# Bars from an empty cell to a full one, a hit, a miss and the cut.
-_UNICODE: _Signs = (" ▁▂▃▄▅▆▇█", "●", "·", "│")
-_ASCII: _Signs = (" .:#", "o", "-", "|")
-_SHOWN, _HEIGHT = 70, 5  # results drawn; with the axis and the cut they fill 78 columns
 _CALIBRATED = "pc.calibrate(search, texts, n=400)"
 _FILES = (
     *("notes.py", "corpus.jsonl", "texts.txt", "queries.tsv", "unanswered.tsv", "run.txt"),
     *("words.txt", "unanswered.txt", "qrels.txt"),
 )
-
-
-def _notes() -> Any:
-    return importlib.import_module("paretocut.data.notes")  # takes a moment
 
 
 def add_demo(commands: Commands) -> None:
@@ -48,10 +39,11 @@ def demo(args: Namespace) -> None:
     """See what it does, on the docstrings of Python's own functions.
 
     Asks questions about Python to an index of docstrings, and questions off the topic. Two
-    lists are drawn with their cuts, and a table compares six ways to cut. It works offline and
-    takes seconds. `paretocut example FOLDER` writes the questions and the texts.
+    answers are shown with their cuts, and a table compares six ways to cut. It works offline
+    and takes seconds. `paretocut example FOLDER` writes the questions and the texts.
     """
-    notes, f1 = _notes(), metrics.f_beta(1, recall_base="collection")
+    notes: Any = importlib.import_module("paretocut.data.notes")  # takes a moment
+    f1 = metrics.f_beta(1, recall_base="collection")
     asked, off = _searched(notes, notes.questions), _searched(notes, notes.unanswered)
     # Nobody has judged anything for any of these.
     methods: dict[str, Truncator] = {
@@ -90,29 +82,27 @@ def demo(args: Namespace) -> None:
         f"{ours['refused']:.0%} of the questions off the topic and {ours['left_empty']:.0%} of the "
         "good ones."
     )
-    # The median question of each kind is drawn, so that neither is picked.
-    k = methods[_CALIBRATED].predict(asked)
-    median = np.argsort(f1(asked, k), kind="stable")[len(asked) // 2]
+    # The median question of each kind is shown, so that neither is picked.
+    values = f1(asked, methods[_CALIBRATED].predict(asked))
+    median = np.argsort(values, kind="stable")[len(asked) // 2]
     hardest = np.argsort(off.scores.ends()[0], kind="stable")[len(off) // 2]
-    chosen = ((list(notes.questions), asked, int(median)), (notes.unanswered, off, int(hardest)))
-    top = max(float(lists.scores[i].max()) for _, lists, i in chosen)
-    signs = signs_of(sys.stdout.encoding)
-    pictures = [
-        "Cosine by rank; the results left of the line are kept.",
-        f"{signs[1]} is a right answer, {signs[2]} another docstring.",
-    ]
-    for texts, lists, i in chosen:
-        cut = methods[_CALIBRATED].cut(lists.scores[i])
-        hits = np.flatnonzero(lists.relevant[i]).tolist()
-        pictures += ["", f"'{texts[i]}': kept {cut.k or 'nothing'}"]
-        pictures += draw_list(lists.scores[i], cut.k, hits, top, signs)
+    answers = []
+    for question in (list(notes.questions)[median], notes.unanswered[hardest]):
+        found, scores = notes.search_vectors(question)
+        k, wanted = methods[_CALIBRATED].cut(scores).k, notes.questions.get(question, "").split()
+        seen = [
+            f"  {score:.2f}  {name}{', a right answer' if name in wanted else ''}"
+            for name, score in zip(found, scores, strict=True)
+        ]
+        answers += [f"'{question}': kept {k or 'nothing'}", *seen[:k], f"  {'-' * 30} cut"]
+        answers += [*seen[k : k + 3], ""]
     line = " {name:35}{kept:6.1f}{f1:6.2f}{left_empty:7.0%}{kept_off_topic:9.1f}{refused:9.0%}"
     table = [
         f"{'':36}{'about Python':>19}{'off the topic':>18}",
         f"{'':36}{'kept':>6}{'F1':>6}{'empty':>7}{'kept':>9}{'refused':>9}",
         *(line.format(**row) for row in rows.values()),
     ]
-    lines = [*textwrap.wrap(about, 79), "", *pictures, "", *table, "", *textwrap.wrap(point, 79)]
+    lines = [*textwrap.wrap(about, 79), "", *answers, *table, "", *textwrap.wrap(point, 79)]
     sys.stdout.write("\n".join(lines) + "\n")
 
 
@@ -124,35 +114,6 @@ def _searched(notes: Any, questions: Iterable[str]) -> RankedLists:
         [np.isin(names, want) for (names, _), want in zip(found, wanted, strict=True)],
         num_relevant=[len(want) for want in wanted],
     )
-
-
-def signs_of(encoding: str | None) -> _Signs:
-    """Return the signs that a terminal with this encoding can show."""
-    try:
-        "".join(_UNICODE).encode(encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return _ASCII
-    return _UNICODE
-
-
-def draw_list(
-    scores: FloatArray, k: int, hits: Collection[int], top: float, signs: _Signs
-) -> Iterator[str]:
-    """Yield the lines of a drawing: the first 70 scores by rank, the cut, and the hits.
-
-    A bar of full height stands for the score ``top``.
-    """
-    bars, hit, miss, line = signs
-    steps = len(bars) - 1
-    filled = (scores[:_SHOWN] / top * (_HEIGHT * steps)).round().astype(int).tolist()
-    rows = [
-        "".join(bars[min(max(level - row * steps, 0), steps)] for level in filled)
-        for row in reversed(range(_HEIGHT))
-    ]
-    rows.append("".join(hit if i in hits else miss for i in range(len(filled))))
-    labels = [f"{top:5.1f}", *[""] * (_HEIGHT - 2), "0", ""]
-    for label, row in zip(labels, rows, strict=True):
-        yield f"{label:>5} {row[:k]}{line}{row[k:]}".rstrip()
 
 
 def add_example(commands: Commands) -> None:
@@ -172,7 +133,7 @@ def example(args: Namespace) -> None:
     searches for more: `python notes.py queries.tsv > run.txt`. Existing files are never
     overwritten.
     """
-    folder, notes = Path(args.folder), _notes()
+    folder, notes = Path(args.folder), importlib.import_module("paretocut.data.notes")
     present = [name for name in _FILES if (folder / name).exists()]
     if present:
         raise BadUsage(f"FOLDER must not hold files of these names yet, got {', '.join(present)}")
