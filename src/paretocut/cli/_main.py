@@ -134,18 +134,20 @@ def _keep_inputs(args: argparse.Namespace) -> None:
     """Refuse to write onto a file that the command reads."""
     given = vars(args).copy()
     outputs = {name: given.pop(name, None) for name in ("output", "report")}
+    inputs = [
+        (name, value.rpartition("=")[2])
+        for name, values in given.items()
+        for value in (values if isinstance(values, list) else [values])
+        if isinstance(value, str)
+    ]
     for name, output in outputs.items():
-        if not isinstance(output, str) or not os.path.isfile(output) or given.get("in_place"):
+        if not output or not os.path.isfile(output) or given.get("in_place"):
             continue
-        for other, values in given.items():
-            for value in values if isinstance(values, list) else [values]:
-                path = value.rpartition("=")[2] if isinstance(value, str) else ""
-                if os.path.isfile(path) and os.path.samefile(path, output):
-                    who = other.upper() if other in ("run", "runs", "qrels") else flag(other)
-                    raise InvalidParameterError(
-                        f"{flag(name)} must not name a file that is read, got {output}, which is "
-                        f"{who}"
-                    )
+        for other, path in inputs:
+            if os.path.isfile(path) and os.path.samefile(path, output):
+                who = other.upper() if other in ("run", "runs", "qrels") else flag(other)
+                must = f"{flag(name)} must not name a file that is read"
+                raise InvalidParameterError(f"{must}, got {output}, which is {who}")
 
 
 def _discard_output() -> None:

@@ -119,8 +119,7 @@ def add_judgements(parser: ArgumentParser, *, needed: bool = True) -> None:
     text = "judgements in TREC format"
     parser.add_argument("qrels", metavar="QRELS", nargs=None if needed else "?", help=text)
     option(parser, "--min-grade G", "smallest grade that counts as relevant", float, default=1)
-    text = "how results that are not in QRELS count: nonrelevant, as in TREC pools, or unknown, as "
-    text += "after `paretocut judge`"
+    text = "how results that are not in QRELS count: unknown after `paretocut judge`"
     option(parser, "--unjudged nonrelevant|unknown", text, default="nonrelevant")
 
 
@@ -159,7 +158,6 @@ def read(args: Namespace, run: str | None = None, **how: Any) -> RankedLists:
 
 
 def read_judged(args: Namespace, run: str | None = None, **how: Any) -> RankedLists:
-    """Return the lists of a run with the judgements of QRELS, and note what they lack."""
     with noted_warnings(quiet=args.quiet):
         lists = read(args, run)
         qrels = read_qrels(args.qrels, max_bytes=args.max_bytes)
@@ -214,7 +212,6 @@ def query_texts(args: Namespace, *runs: RankedLists, lexical: bool) -> list[str]
 
 
 def named_files(option: str, given: Sequence[str]) -> dict[str, str]:
-    """Return the files by the names that NAME=FILE gives them."""
     files: dict[str, str] = {}
     for text in given:
         name, equals, path = text.partition("=")

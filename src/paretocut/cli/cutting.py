@@ -82,8 +82,7 @@ def add_fuse(commands: Commands) -> None:
     how = parser.add_argument_group("how the runs are fused")
     arguments.add_options(how, FUSING, FUSING)
     option(how, "--fusion FILE", "a fusion saved by Fusion.save")
-    text = "cut by a method that needs no training, by one of the options below (those of "
-    text += "`paretocut cut`), or by the scores alone"
+    text = "cut by a method that needs no training, by an option below, or by the scores alone"
     group = parser.add_argument_group("cut the fused lists")
     option(group, "--cut METHOD", text, nargs="?", const="")
     _add_decision(parser, method=False)
@@ -190,15 +189,13 @@ def _add_decision(parser: ArgumentParser, *, method: bool = True) -> None:
     arguments.add_options(group, ["expect"])
     option(group, "--model FILE", "a model from `fit` or `calibrate`")
     if method:
-        text = "a method that needs no training, such as largest_gap, minmax:threshold=0.5 or "
-        text += "fixed_k:k=20; `paretocut fit --help` lists the names"
-        option(group, "--method METHOD", text)
+        text = "a method that needs no training, such as largest_gap or fixed_k:k=20; `paretocut "
+        option(group, "--method METHOD", f"{text}fit --help` lists the names")
     arguments.add_options(group, RULES)
     group = parser.add_argument_group("with one of the rules")
     arguments.add_options(group, ["if_unsure", *FITTING])
     gate = parser.add_argument_group("keep nothing if there is no answer")
-    text = "a file from `paretocut calibrate --background`; results are kept only if the best "
-    text += "score is better than queries without an answer reach"
+    text = "what `calibrate --background` wrote; nothing is kept if the best score is no better"
     option(gate, "--background FILE", text)
     arguments.add_options(gate, ["gate_alpha"], {"gate_alpha": GATE_ALPHA})
     group = parser.add_argument_group("bounds on the number of results")
@@ -236,7 +233,6 @@ def _blocks(lists: RankedLists) -> Iterator[RankedLists]:
 def _cut_blocks(
     args: Namespace, decider: Chosen | None, lists: RankedLists
 ) -> Iterator[tuple[RankedLists, Cuts | None]]:
-    """Yield blocks of lists, shortened, with their cuts; whole lists if nothing decides."""
     if decider is None:
         yield lists, None
         return
@@ -325,10 +321,9 @@ def _in_blocks(
     runs: Sequence[tuple[str, bool]],
     work: Callable[[Iterator[list[RankedLists]]], None],
 ) -> None:
-    """Do the work on blocks of lists of the same queries, one from each run.
+    """Do the work on blocks of lists of the same queries, one from each run and its direction.
 
-    The runs come with their directions. If a run must be read as a whole, the work begins anew,
-    with one block, unless results have left or a pipe would have to be read twice.
+    If a run must be read as a whole, the work begins anew, unless results have left.
     """
     formats = [format_of(run, args.format, who=args.command) for run, _ in runs]
 
@@ -344,20 +339,18 @@ def _in_blocks(
             for run, _ in runs
         ]
         groups = _together(readers(read_blocks))
-        if not all(file.seekable() for file in files):
-            try:
-                return work(groups)
-            except NotInBlocks as reason:
-                raise InvalidScoresError(
-                    f"{reason}: results in a pipe must be grouped by query; sort them, or name a "
-                    "file"
-                ) from None
-        starts, begun = [file.tell() for file in files], False
+        piped, begun = not all(file.seekable() for file in files), False
+        starts = [0 if piped else file.tell() for file in files]
         try:
+            if piped:
+                return work(groups)
             first = list(islice(groups, 2))  # finds most runs that are not grouped
             begun = True
             return work(with_progress(files, chain(first, groups), quiet=args.quiet))
         except NotInBlocks as reason:
+            if piped:
+                how = "must be grouped by query; sort them, or name a file"
+                raise InvalidScoresError(f"{reason}: results in a pipe {how}") from None
             if begun and (args.output in (None, "-") or args.json):
                 raise InvalidScoresError(
                     f"{reason}, and results have left already; -o FILE writes them at the end"

@@ -45,14 +45,14 @@ def add_judge(commands: Commands) -> None:
     arguments.add_output(parser, "the judgements")
     arguments.add_query_texts(parser, "every query needs one", needed=True)
     option(parser, "--corpus FILE", "texts of the documents, in the same form", required=True)
-    text = "a program that judges instead of you: it reads a line of JSON (query_id, doc_id, "
-    text += 'query, text) and writes one, {"relevant": true}, false, a grade, or null for unsure'
-    option(parser, "--ask COMMAND", text)
+    text = (
+        "a program that judges: it reads lines of JSON (query_id, doc_id, query, text) and writes "
+    )
+    option(parser, "--ask COMMAND", text + '{"relevant": true}, false, a grade or null for unsure')
     option(parser, "--ask-seconds S", "seconds the program has per answer", float, default=120.0)
     option(parser, "--budget N", "number of answers (default: 200)", positive_int)
     option(parser, "--tolerance LOSS", "stop once at most this much F1 is lost (95 %% sure)", float)
-    text = "share of the questions to ask twice, to see how often the judge agrees with itself"
-    option(parser, "--repeats SHARE", text, float, default=0.0)
+    option(parser, "--repeats SHARE", "share of the questions to ask twice", float, default=0.0)
     option(parser, "--seed N", "random seed for the choice of results", int, default=0)
     option(parser, "--reviewer NAME", "who judges, for the record in FILE.jsonl")
     add_rule(parser)
@@ -61,13 +61,12 @@ def add_judge(commands: Commands) -> None:
 def judge(args: Namespace) -> None:
     """Judge about two hundred results, to learn from them.
 
-    Shows one result after another and asks whether it is relevant: one key each (y yes, n no, u
-    unsure, z undo, s skip this query, q stop). It asks about the most informative results, a
-    few per query, and you can stop at any time. Every answer is saved at once in FILE.jsonl,
-    and a second call continues there. At the end FILE holds the judgements as TREC qrels, for
-    `paretocut fit RUN FILE --unjudged unknown`. With --recall, --confidence, --reliability,
-    --sample or --rule it reads each list from the top instead, and says when to stop, as
-    `paretocut stop` does.
+    Shows one result after another, the most informative ones, a few per query, and asks whether
+    it is relevant: one key each (y yes, n no, u unsure, z undo, s skip this query, q stop). Every
+    answer is saved at once in FILE.jsonl, and a second call continues there. At the end FILE
+    holds TREC qrels, for `paretocut fit RUN FILE --unjudged unknown`. With --recall,
+    --confidence, --reliability, --sample or --rule it reads each list from the top instead, and
+    says when to stop, as `paretocut stop` does.
     """
     if args.ask is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise BadUsage(

@@ -67,19 +67,17 @@ def add_evaluate(commands: Commands) -> None:
     arguments.add_judgements(parser)
     text = f"methods to evaluate (default: {len(_METHODS)}, one of each kind that needs no extra)"
     option(parser, "--methods METHOD", text, nargs="+")
-    text = "metrics to train for and to report (default: f1 penalized_dcg; f1/collection with "
-    option(parser, "--metrics METRIC", f"{text}--fuse)", nargs="+")
+    text = "metrics to report (default: f1 penalized_dcg; with --fuse f1/collection instead of f1)"
+    option(parser, "--metrics METRIC", text, nargs="+")
     option(parser, "--baseline METHOD", "method to test against (default: `default`)")
-    text = "folds of the cross-validation: each query is cut by what the other folds taught"
-    option(parser, "--folds N", f"{text} (default: 5)", positive_int)
+    option(parser, "--folds N", "folds of the cross-validation (default: 5)", positive_int)
     text = "random splits instead of folds; with --folds, repeated cross-validations"
     option(parser, "--splits N", text, positive_int)
     option(parser, "--seed N", "seed of the splits", int, default=0)
     option(parser, "--jobs N", "processes", positive_int, default=1)
-    text = "more runs of the same queries; one table shows the single runs, their fusions and all "
-    option(parser, "--fuse RUN", f"{text}their cuts", nargs="+", default=[])
-    text = "the same results with the scores of a re-ranker: compare how deep to re-rank, by the "
-    text += "nDCG@10 that it reaches minus the cost of its calls"
+    text = "more runs of the same queries: one table of the runs, their fusions and their cuts"
+    option(parser, "--fuse RUN", text, nargs="+", default=[])
+    text = "scores of a re-ranker: compare how deep to re-rank, by nDCG@10 minus the cost of calls"
     option(parser, "--reranked RUN", text)
     option(parser, "--cost C", "with --reranked: cost of one result, in nDCG (default: 0)", float)
     spelling = parser.add_mutually_exclusive_group()
@@ -95,8 +93,8 @@ def evaluate(args: Namespace) -> None:
     Learns each method from one part of the queries and cuts the others. Prints, for each
     method: the mean of the metric over the test queries, its standard deviation over the
     splits, its interval, the difference from the baseline and its p-value, the mean number of
-    results kept, and the share of queries left empty. The method `default` is what `cut` does
-    without options. The last line says whether any method is shown to be better than it.
+    results kept, and the share of queries left empty. `default` is what `cut` does without
+    options. The last line says whether any method is shown to be better than it.
     """
     # Bad words are found before any file is read.
     named = args.metrics or ["f1/collection" if args.fuse else "f1", "penalized_dcg"]
@@ -268,15 +266,13 @@ def _method(args: Namespace) -> Truncator:
 
 
 # The options of each form of calibrate, beside --json and --quiet.
-_READING = ("format", "distances", "max_bytes")
+_READING = "format distances max_bytes"
+_CHECKING = "query_texts check_good check_off_topic"
 _TAKES = {
-    "--texts and no RUN": ("texts", "lexical", "n", "size", "seed", "output"),
-    "RUN": (
-        *(*_READING, "texts", "lexical", "query_texts", "query_run"),
-        *("alpha", "unanswered", "expect", "output", "check_good", "check_off_topic"),
-    ),
-    "--check": (*_READING, "check", "query_texts", "imports", "check_good", "check_off_topic"),
-    "--background": (*_READING, "background", "size", "output"),
+    "--texts and no RUN": "texts lexical n size seed output",
+    "RUN": f"{_READING} {_CHECKING} texts lexical query_run alpha unanswered expect output",
+    "--check": f"{_READING} {_CHECKING} check imports",
+    "--background": f"{_READING} background size output",
 }
 
 
@@ -288,16 +284,13 @@ def add_calibrate(commands: Commands) -> None:
     option(parser, "--texts FILE", "some hundred texts of the index, one per line")
     option(parser, "--lexical", "the scores come from word matching (BM25)")
     arguments.add_query_texts(parser, "for lexical scores only")
-    text = "documents in the index: a small one needs other words too (default: as many as there "
-    text += "are texts), and a background can follow its growth"
-    option(parser, "--size N", text, positive_int)
+    option(parser, "--size N", "documents in the index (default: as many as texts)", positive_int)
     make = parser.add_argument_group("make the queries: calibrate --texts FILE")
     option(make, "-n N", "how many (default: 100)", positive_int)
     option(make, "--seed N", "seed (default: 0)", int)
     learn = parser.add_argument_group("learn: calibrate RUN")
     option(learn, "--query-run RUN", "run of real queries, in the format of RUN")
-    text = "share of the nonsense that gets results, without --query-run (default: 0.05)"
-    option(learn, "--alpha P", text, float)
+    option(learn, "--alpha P", "share of the nonsense that gets results (default: 0.05)", float)
     option(learn, "--unanswered P", "share of queries without an answer (default: 0.05)", float)
     arguments.add_options(learn, ["expect"])
     check = parser.add_argument_group("compare later: calibrate --check MODEL RUN")
@@ -312,16 +305,15 @@ def add_calibrate(commands: Commands) -> None:
 def calibrate(args: Namespace) -> None:
     """Learn without judgements when to return nothing, and how many results to expect.
 
-    Three steps. First, `calibrate --texts FILE` makes queries that mean nothing from words of
-    your index. Search for them. Second, `calibrate RUN` learns from the run of this nonsense,
-    and from real, unjudged queries (--query-run) if you have some; it writes a model for
-    `paretocut cut --model`. Later, `calibrate --check MODEL RUN` compares new lists with those
-    of --query-run, and says "same", "changed" or "unsure". With --check-good and
-    --check-off-topic, runs of questions that your index answers and of others, it counts what
-    the gate does to them. Lexical scores (BM25) grow with every word of the query: for these,
-    give --lexical in the first two steps and --query-texts in the last two. With questions that
-    have no answer, one step is enough: `calibrate --background RUN` learns how high they score,
-    for `paretocut cut --background`. RUN holds at least ten of them, preferably a hundred.
+    Three steps. `calibrate --texts FILE` makes queries that mean nothing from words of your
+    index. Search for them. `calibrate RUN` learns from the run of this nonsense, and from real,
+    unjudged queries (--query-run); it writes a model for `paretocut cut --model`. Later,
+    `calibrate --check MODEL RUN` says whether new lists look the "same", "changed" or "unsure";
+    --check-good and --check-off-topic are runs of questions that your index answers and of
+    others, to count what the gate does to them. Lexical scores (BM25) grow with every word of
+    the query: give --lexical in the first two steps and --query-texts in the last two. With ten
+    or more queries without an answer, one step is enough: `calibrate --background RUN` learns
+    how high they score, for `paretocut cut --background`.
     """
     if args.check and (args.run or args.check_good or args.check_off_topic):
         form, step = "--check", _check
@@ -336,8 +328,8 @@ def calibrate(args: Namespace) -> None:
         raise BadUsage(
             f"--texts FILE, RUN, --background RUN or --check MODEL RUN must be given, got {got}"
         )
-    every = {name for names in _TAKES.values() for name in names}
-    for name in sorted(every.difference(_TAKES[form])):
+    every = " ".join(_TAKES.values()).split()
+    for name in sorted(set(every).difference(_TAKES[form].split())):
         if (given := getattr(args, name)) not in (None, False, []):
             raise BadUsage(f"{arguments.flag(name)} must be left out with {form}, got {given}")
     if args.output is None and form in ("RUN", "--background"):

@@ -59,8 +59,8 @@ def _add_explored(parser: ArgumentParser, *, needed: bool = True) -> None:
     arguments.add_imports(parser)
     text = "more runs of the same queries, to be fused with RUN; the page shows the scores of each"
     option(parser, "--fuse RUN", text, nargs="+", default=[])
-    text = "metric that methods are measured and learned by"
-    option(parser, "--metric METRIC", f"{text} (default: f1; f1/collection with --fuse)")
+    text = "metric that methods are measured by (default: f1; f1/collection with --fuse)"
+    option(parser, "--metric METRIC", text)
     arguments.add_query_texts(parser, "the page shows them")
     option(parser, "--corpus FILE", "texts of the documents, in the same form")
 

@@ -97,13 +97,12 @@ def _rule(args: Namespace) -> Rule:
 def stop(args: Namespace) -> None:
     """Say whether a review that reads down a ranking can stop.
 
-    Reads what has been judged so far and says whether to stop: by this review alone
-    (--confidence), by a random sample that is read first (--sample), or by what was enough in
-    earlier reviews (--reliability). Judgements are TREC qrels of the documents of RUN, or a CSV
-    file with one row per document: a spreadsheet, or an export of ASReview. Such a file needs
-    no RUN if it also lists the documents not read yet, and says when each was read. With
-    --protocol the promise is fixed in a file before the first look, and every look is kept
-    there.
+    Says whether to stop by this review alone (--confidence), by a random sample that is read
+    first (--sample), or by what was enough in earlier reviews (--reliability). Judgements are
+    TREC qrels of the documents of RUN, or a CSV file with one row per document: a spreadsheet, or
+    an export of ASReview. Such a file needs no RUN if it also lists the documents not read yet,
+    and says when each was read. With --protocol the promise is fixed in a file before the first
+    look, and every look is kept there.
     """
     if args.plan is not None or (args.judged is None and args.protocol is None):
         if (args.plan is None) == (args.judged is None):

@@ -125,15 +125,15 @@ def add_example(commands: Commands) -> None:
 def example(args: Namespace) -> None:
     """Write small files for trying the other commands.
 
-    Searches some 400 short texts, the docstrings of Python's own functions, and writes the
-    results into FOLDER. run.txt and words.txt are TREC runs of the same 50 questions, by
-    vectors and by words (BM25), 200 results each; qrels.txt has their judgements, queries.tsv
-    their texts. corpus.jsonl and texts.txt have the texts that were searched. unanswered.tsv
-    has 24 questions without an answer, unanswered.txt their run. notes.py made them, and
-    searches for more: `python notes.py queries.tsv > run.txt`. Existing files are never
-    overwritten.
+    Searches some 400 short texts, the docstrings of Python's own functions, and writes into
+    FOLDER: run.txt and words.txt, TREC runs of 50 questions, by vectors and by words (BM25), 200
+    results each; qrels.txt and queries.tsv, their judgements and texts; corpus.jsonl and
+    texts.txt, what was searched; unanswered.tsv and unanswered.txt, 24 questions without an
+    answer and their run; and notes.py, which made them and searches for more: `python notes.py
+    queries.tsv > run.txt`. Existing files are never overwritten.
     """
-    folder, notes = Path(args.folder), importlib.import_module("paretocut.data.notes")
+    notes: Any = importlib.import_module("paretocut.data.notes")
+    folder = Path(args.folder)
     present = [name for name in _FILES if (folder / name).exists()]
     if present:
         raise BadUsage(f"FOLDER must not hold files of these names yet, got {', '.join(present)}")

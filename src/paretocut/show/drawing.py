@@ -28,6 +28,7 @@ from paretocut.tail.transforms import apply
 # results. They stand out from white and from black.
 KEPT, NULL, RELEVANT = "#D55E00", "#0072B2", "#009E73"
 WIDTH, HEIGHT = 560, 220
+_SIZE = f"{WIDTH} {HEIGHT}"
 LEFT, RIGHT, TOP, BOTTOM = 58, 24, 12, 40
 _ROOF, _FLOOR = TOP + 6, HEIGHT - BOTTOM - 6  # of dots, which need some room
 BARS = 40  # of a histogram
@@ -58,14 +59,13 @@ class Picture:
 
     @property
     def hits(self) -> IntArray:
-        """Positions of the relevant results."""
         return np.flatnonzero(False if self.judgements is None else self.judgements == 1)
 
 
 def of_list(ranked: RankedList) -> Picture:
-    """Return the picture of a list: its scores and judgements."""
     up = ranked.higher_is_better
-    return Picture(ranked.scores, _name(up), up, judgements=ranked.judgements)
+    name = "score" if up else "distance"
+    return Picture(ranked.scores, name, up, judgements=ranked.judgements)
 
 
 def of_cut(cut: Cut) -> Picture:
@@ -78,7 +78,7 @@ def of_cut(cut: Cut) -> Picture:
 def of_fit(fit: SurpriseFit, judgements: FloatArray | None = None) -> Picture:
     """Return the picture of a fit: the window, the threshold, and the expectation of chance."""
     values, up = fit.scores[fit.order], fit.higher_is_better
-    bare = Picture(values, _name(up), up, judgements=judgements)
+    bare = Picture(values, "score" if up else "distance", up, judgements=judgements)
     if not fit.fitted:
         return bare
     # Ascending positions [lower, upper) are these ranks from the top.
@@ -91,10 +91,6 @@ def of_fit(fit: SurpriseFit, judgements: FloatArray | None = None) -> Picture:
     chance = np.exp(np.interp(half * grid, half * values[above], logs))
     levels = {"the tail begins here": fit.threshold}
     return replace(bare, levels=levels, window=(first, last), chance=(grid, chance))
-
-
-def _name(higher_is_better: bool) -> str:
-    return "score" if higher_is_better else "distance"
 
 
 class TailHistogram(NamedTuple):
@@ -131,7 +127,6 @@ class Axis:
     whole: bool = False
 
     def at(self, values: ArrayLike) -> FloatArray:
-        """Return the pixels of the values; those outside lie on the border."""
         low, high = self.low, self.high
         x = np.clip(np.asarray(values, dtype=np.float64), low, high)
         if self.log:
@@ -217,12 +212,9 @@ def _marks(x: Axis, y: Axis, of: Picture) -> Iterator[str]:
         inside = ranks >= x.low
         yield line(x.at(ranks[inside]), y.at(values[inside]), NULL)
     k = of.k or 0
-    for first, last, colour, opacity in (
-        (k, of.values.size, "currentColor", 0.55),
-        (0, k, KEPT, 1.0),
-    ):
-        at = _thin(x, first, last)
-        yield dots(x.at(at + 1.0), y.at(of.values[at]), colour, opacity=opacity)
+    rest, kept = _thin(x, k, of.values.size), _thin(x, 0, k)
+    yield dots(x.at(rest + 1.0), y.at(of.values[rest]), "currentColor", opacity=0.55)
+    yield dots(x.at(kept + 1.0), y.at(of.values[kept]), KEPT)
     if of.k is not None:
         # Scores fall: words have room at the bottom on the left, and on top on the right.
         early = 2 * x.at(k + 0.5) < LEFT + WIDTH
@@ -259,7 +251,6 @@ def line(x: FloatArray, y: FloatArray, colour: str, opacity: float = 1.0) -> str
 
 
 def upright(x: Axis, value: float, name: str, y: float, anchor: str) -> str:
-    """Return a line from top to bottom with its name beside it."""
     at = float(x.at(value))
     return (
         f'<path d="M{at:.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="{KEPT}" stroke-width="1.5"/>'
@@ -300,13 +291,11 @@ def bars(
     counts: IntArray,
     colours: Sequence[str],
     of: str,
-    heights: FloatArray | None = None,
     opacity: float = 1.0,
 ) -> Iterator[str]:
     """Yield the bars of a histogram, which say how many there are; no bar where there are none."""
-    tall = counts if heights is None else heights
     for i in np.flatnonzero(counts).tolist():
-        (left, right), top = x.at(edges[i : i + 2]), float(y.at(tall[i]))
+        (left, right), top = x.at(edges[i : i + 2]), float(y.at(counts[i]))
         yield (
             f'<rect x="{left:.1f}" y="{top:.1f}" width="{max(right - left - 1, 0.5):.1f}" '
             f'height="{HEIGHT - BOTTOM - top:.1f}" fill="{colours[i]}" fill-opacity="{opacity}">'
@@ -345,13 +334,7 @@ def figure(
     return card(f"<div>{head}</div>{svg(title, about, body) if body else ''}{notes}")
 
 
-def svg(
-    title: str,
-    about: str,
-    body: Sequence[str],
-    size: str = f"{WIDTH} {HEIGHT}",
-    width: str = "100%",
-) -> str:
+def svg(title: str, about: str, body: Sequence[str], size: str = _SIZE, width: str = "100%") -> str:
     return (
         f'<svg role="img" viewBox="0 0 {size}" width="{width}" font-size="11" '
         'xmlns="http://www.w3.org/2000/svg">'

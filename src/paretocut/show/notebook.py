@@ -161,13 +161,14 @@ def _calibrated(calibrated: Calibrated) -> str:
     every, limit = np.concatenate([tops for _, tops, _ in known]), calibrated.threshold()
     edges = np.histogram_bin_edges(every, bins=draw.BARS)
     counts = [np.histogram(tops, edges)[0] for _, tops, _ in known]
-    shares = [count / count.sum() for count in counts]
+    most = max(float(count.max() / count.sum()) for count in counts)
     x = _roomy(np.append(edges, limit), [limit])
-    y = draw.upward(100 * float(np.max(shares)))
     scaled = "" if calibrated.scale_ is None else ", divided by the scale of the query"
-    body = [*draw.frame(x, y, f"best {what} of a list{scaled}", "% of them")]
-    for (name, _, colour), count, share in zip(known, counts, shares, strict=True):
-        body += draw.bars(x, y, edges, count, [colour] * count.size, name, 100 * share, 0.6)
+    y_name, x_name = "% of them", f"best {what} of a list{scaled}"
+    body = [*draw.frame(x, draw.upward(100 * most), x_name, y_name)]
+    for (name, _, colour), count in zip(known, counts, strict=True):
+        y = draw.upward(most * count.sum())
+        body += draw.bars(x, y, edges, count, [colour] * count.size, name, 0.6)
     body.append(
         draw.upright(
             x, limit, f"gate: {draw.number(limit)}", draw.TOP + 12, "start" if up else "end"
