@@ -382,10 +382,7 @@ def test_an_evaluation_shows_its_intervals_and_marks_the_best() -> None:
         cells = [" ".join(cell.itertext()) for cell in row]
         assert cells[0].removesuffix(" (ceiling)") == line.truncator
         assert cells[3] == f"{line.low:.3f} to {line.high:.3f}"
-        interval, mean = row.iter(f"{SVG}path")
-        assert (interval.get("stroke") == KEPT) == (line.truncator == best)
-        left, right = map(float, re.findall(r"M([\d.]+) 7H([\d.]+)", interval.attrib["d"])[0])
-        assert left <= float(re.findall(r"M([\d.]+)", mean.attrib["d"])[0]) <= right
+        assert (row.find("td/b") is not None) == (line.truncator == best)
 
 
 def test_gated_cuts_have_pictures() -> None:

@@ -77,7 +77,6 @@ _COMMANDS = (
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="paretocut",
         description="How many results should a search return, or is there nothing to return? This "

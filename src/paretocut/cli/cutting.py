@@ -62,10 +62,8 @@ def cut(args: Namespace) -> None:
     """
     if args.in_place:
         if args.output is not None or args.run == "-":
-            raise BadUsage(
-                "--in-place must come with a file as RUN and without -o, got "
-                + ("-" if args.output is None else f"-o {args.output}")
-            )
+            got = "-" if args.output is None else f"-o {args.output}"
+            raise BadUsage(f"--in-place must come with a file as RUN and without -o, got {got}")
         args.output = args.run
     _write(args, [(args.run, not args.distances)], lambda group: group[0], _chosen(args))
 
@@ -100,9 +98,8 @@ def fuse(args: Namespace) -> None:
         raise BadUsage(f"{', '.join(loose)} must come with --cut, got none")
     for name in args.distances:
         if name not in args.runs:
-            raise BadUsage(
-                f"--distances must name one of the runs {', '.join(args.runs)}, got {name}"
-            )
+            runs = ", ".join(args.runs)
+            raise BadUsage(f"--distances must name one of the runs {runs}, got {name}")
     if args.runs.count("-") > 1:
         raise BadUsage("standard input (-) must be one run, got it twice")
     how = ChosenFusion.of("fuse", arguments.given_options(args, (*FUSING, "fusion")))
@@ -364,7 +361,6 @@ def _in_blocks(
 
 
 def _together(runs: list[tuple[str, Iterator[RankedLists]]]) -> Iterator[list[RankedLists]]:
-    """Yield lists of the same queries from all runs."""
     held = [arguments.filled(run, next(blocks)) for run, blocks in runs]
     while True:
         count = min(map(len, held))
@@ -396,7 +392,6 @@ def with_progress(files: Sequence[IO[bytes]], groups: Iterable[T], *, quiet: boo
 
 
 def _report_warnings(found: Iterable[Sequence[str]], queries: int) -> None:
-    """Note each warning of the lists once, with the number of lists and the remedy."""
     counts = Counter(name for names in found for name in names)
     for name in WARNINGS:
         if counts[name]:

@@ -159,15 +159,12 @@ def _program(command: str, seconds: float) -> Iterator[Callable[[dict[str, str]]
         except BrokenPipeError:
             line = b""
         except queue.Empty:
-            raise ParetocutError(
-                f"{command!r} must answer within {seconds:g} s, got nothing "
-                f"for {question['query_id']!r}, {question['doc_id']!r}"
-            ) from None
+            got = f"nothing for {question['query_id']!r}, {question['doc_id']!r}"
+            must = f"{command!r} must answer within {seconds:g} s"
+            raise ParetocutError(f"{must}, got {got}") from None
         if not line:
-            raise ParetocutError(
-                f"{command!r} must answer until its input ends, but it exited with code "
-                f"{process.wait()}"
-            )
+            must = f"{command!r} must answer until its input ends"
+            raise ParetocutError(f"{must}, but it exited with code {process.wait()}")
         return _answer(command, line)
 
     listener = threading.Thread(target=listen, daemon=True)
@@ -222,7 +219,6 @@ def _ask_person(session: JudgingSession | Reading, texts: _Texts) -> None:
 
 @contextlib.contextmanager
 def _one_key() -> Iterator[Callable[[], str]]:
-    """Yield a function that waits for one key; the terminal is restored at the end."""
     if sys.platform == "win32":
         import msvcrt
 

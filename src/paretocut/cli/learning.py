@@ -245,10 +245,8 @@ def fit(args: Namespace) -> None:
 def _method(args: Namespace) -> Truncator:
     method = arguments.method_of(args.method, "--method", args.metric)
     if isinstance(method, pc.truncators.Oracle):
-        raise BadUsage(
-            "--method must be a method that learns, got oracle, which looks at the judgements of "
-            "the query it cuts"
-        )
+        got = "oracle, which looks at the judgements of the query it cuts"
+        raise BadUsage(f"--method must be a method that learns, got {got}")
     if args.expect is not None:
         if not isinstance(method, Consensus):
             raise BadUsage(f"--expect must come with --method consensus, got {args.method}")
@@ -325,9 +323,8 @@ def calibrate(args: Namespace) -> None:
         form, step = "--texts and no RUN", _make
     else:
         got = "no RUN" if args.check or args.background else "none of them"
-        raise BadUsage(
-            f"--texts FILE, RUN, --background RUN or --check MODEL RUN must be given, got {got}"
-        )
+        forms = "--texts FILE, RUN, --background RUN or --check MODEL RUN"
+        raise BadUsage(f"{forms} must be given, got {got}")
     every = " ".join(_TAKES.values()).split()
     for name in sorted(set(every).difference(_TAKES[form].split())):
         if (given := getattr(args, name)) not in (None, False, []):
@@ -411,7 +408,6 @@ def _evaluated(args: Namespace, model: Calibrated) -> GateCheck | None:
 
 
 def _texts(path: str) -> list[str]:
-    """Return the texts of the index, one on each line."""
     with open(path, encoding="utf-8") as file:
         try:
             return file.readlines()

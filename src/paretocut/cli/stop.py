@@ -75,7 +75,6 @@ def add_rule(parser: ArgumentParser) -> None:
 
 
 def rule_given(args: Namespace) -> Rule | None:
-    """Return the rule that the options name; None without any."""
     options = (args.recall, args.confidence, args.reliability, args.rule, args.sample)
     return None if all(given is None for given in options) else _rule(args)
 
@@ -143,7 +142,6 @@ def stop(args: Namespace) -> None:
 
 
 def _protocol(args: Namespace) -> Protocol:
-    """Return the protocol of the options, made or amended as they say."""
     rule, known = rule_given(args), Path(args.protocol).exists()
     if not known and args.judged is not None:
         must = "--protocol must be made before the first look, without --judged"
@@ -282,10 +280,8 @@ def _check_order(args: Namespace, screening: Screening) -> None:
     if screening.timed:
         return
     if screening.disorder:
-        raise InvalidScoresError(
-            f"{args.judged} must be in the order of reading or have a column time, but "
-            f"{screening.disorder}"
-        )
+        must = f"{args.judged} must be in the order of reading or have a column time"
+        raise InvalidScoresError(f"{must}, but {screening.disorder}")
     if not args.in_reading_order:
         raise BadUsage(
             f"--in-reading-order must be given for a file without a column time, got none: the "

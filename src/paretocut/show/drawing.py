@@ -69,7 +69,6 @@ def of_list(ranked: RankedList) -> Picture:
 
 
 def of_cut(cut: Cut) -> Picture:
-    """Return the picture of a decision, with the results that match nothing as zeros."""
     own, padding = of_list(cut.ranked), np.zeros(cut.n - len(cut.ranked))
     known = None if own.judgements is None else np.append(own.judgements, np.nan * padding)
     return replace(own, values=np.append(own.values, padding), k=cut.k, judgements=known)
@@ -103,7 +102,6 @@ class TailHistogram(NamedTuple):
 
 
 def tail_histogram(fit: SurpriseFit, *, points: int = 400) -> TailHistogram:
-    """Return a histogram of the scores at or above the threshold, and the fitted density."""
     above = fit.scores[fit.order][: fit.tests]
     counts, edges = np.histogram(above, bins=min(40, max(8, fit.n // 6)))
     grid = np.linspace(fit.threshold, above[0], points)
@@ -195,7 +193,6 @@ def by_rank(*pictures: Picture, ends: tuple[float, float] | None = None) -> list
 
 
 def _marks(x: Axis, y: Axis, of: Picture) -> Iterator[str]:
-    """Yield the marks of one list: window, levels, the line of chance, dots, and the cut."""
     if of.window is not None:
         left, right = x.at([of.window[0] - 0.5, of.window[1] + 0.5])
         yield (
@@ -265,7 +262,6 @@ def word(x: float, y: float, words: str, anchor: str, colour: str = "currentColo
 
 
 def frame(x: Axis, y: Axis, x_name: str, y_name: str) -> Iterator[str]:
-    """Yield the axes with their ticks and names; no name means no ticks."""
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     yield (
         f'<path d="M{LEFT} {TOP}V{bottom}H{right}" stroke="currentColor" stroke-opacity="0.5" '

@@ -200,22 +200,11 @@ def _evaluation(evaluation: Evaluation) -> str:
     tables = []
     for metric in evaluation.metrics:
         caption, header, rows = evaluation.table(metric, draw.text, ("<b>", "</b>"))
-        lines = [one for one in evaluation.summary if one.metric == metric]
-        x = draw.Axis(min(one.low for one in lines), max(one.high for one in lines), 4, 96)
-        body = [_row([*header, ""], "th")]
-        for cells, one in zip(rows, lines, strict=True):
-            low, middle, high = (float(v) for v in x.at([one.low, one.mean, one.high]))
-            best = cells[0].startswith("<b>")
-            colour = draw.KEPT if best else "currentColor"
-            interval = f'<path d="M{low:.1f} 7H{high:.1f}" stroke="{colour}" stroke-width="1.5"/>'
-            mean = draw.dots(np.array([middle]), np.array([7.0]), colour)
-            title = f"{one.low:.3f} to {one.high:.3f}"
-            drawn = draw.svg(title, one.truncator, [interval, mean], "100 14", "100")
-            body.append(_row([*cells, drawn], "td"))
+        body = "".join([_row(header, "th"), *(_row(cells, "td") for cells in rows)])
         tables.append(
-            f"<div><b>{draw.text(evaluation.verdict(metric))}</b></div><div>{draw.text(caption)}</div>"
-            '<table style="border-collapse:collapse;font:inherit;color:inherit">'
-            f"{''.join(body)}</table>"
+            f"<div><b>{draw.text(evaluation.verdict(metric))}</b></div>"
+            f"<div>{draw.text(caption)}</div>"
+            f'<table style="border-collapse:collapse;font:inherit;color:inherit">{body}</table>'
         )
     return draw.card("".join(tables), "width:fit-content;max-width:100%;overflow-x:auto")
 

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 _GREY = "#808080"
 _COLOURS = (KEPT, NULL, RELEVANT, "#CC79A7", "#E69F00", "#56B4E9")
 _DASHES = ("-", "--", "-.", ":")
+# All but the data is grey, which reads on any background.
+_LOOK = {
+    **{"figure.facecolor": "none", "axes.facecolor": "none", "axes.edgecolor": _GREY},
+    **{"axes.labelcolor": _GREY, "xtick.color": _GREY, "ytick.color": _GREY, "grid.color": _GREY},
+    **{"grid.alpha": 0.2, "grid.linewidth": 0.6, "axes.grid": True, "axes.axisbelow": True},
+    **{"axes.spines.top": False, "axes.spines.right": False},
+}
 
 
 def tail(fit: SurpriseFit, *, ax: Axes | None = None) -> Axes:
@@ -157,22 +164,10 @@ def _style(i: int) -> dict[str, Any]:
 
 
 def _axes(count: int) -> tuple[Figure, Sequence[Axes]]:
-    """Return a figure and its Axes; all but the data is grey, which reads on any background."""
-    size = (6.4 if count == 1 else 8.4, 3.6)
-    figure, panels = _matplotlib("pyplot").subplots(
-        ncols=count, figsize=size, layout="constrained", squeeze=False
-    )
-    figure.patch.set_alpha(0.0)
-    for axes in panels[0]:
-        axes.patch.set_alpha(0.0)
-        axes.tick_params(colors=_GREY, which="both")
-        for name, spine in axes.spines.items():
-            spine.set_color(_GREY)
-            spine.set_visible(name in ("left", "bottom"))
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.label.set_color(_GREY)
-        axes.grid(color=_GREY, alpha=0.2, linewidth=0.6)
-        axes.set_axisbelow(True)
+    pyplot, width = _matplotlib("pyplot"), 6.4 if count == 1 else 8.4
+    with pyplot.rc_context(_LOOK):
+        how = {"layout": "constrained", "squeeze": False}
+        figure, panels = pyplot.subplots(ncols=count, figsize=(width, 3.6), **how)
     return figure, panels[0]
 
 
