@@ -104,10 +104,9 @@ def lock(path: str | os.PathLike[str], *, name: str) -> IO[bytes]:
         file.close()
         if error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
             raise
-        raise InvalidParameterError(
-            f"{name} must name a file that no other program writes to, got {os.fspath(path)!r}, "
-            "which another paretocut has open"
-        ) from None
+        got = f"{os.fspath(path)!r}, which another paretocut has open"
+        must = f"{name} must name a file that no other program writes to"
+        raise InvalidParameterError(f"{must}, got {got}") from None
     return file
 
 

@@ -60,9 +60,8 @@ what the numbers mean:
   surprise  how unusual a result is among the results of its own query: -log(p-value)
   p-value   probability that an irrelevant result scores this high
   E-value   number of irrelevant results expected to score this high in this list
-  None of these means "relevant". Surprise cannot work on scores that only encode ranks
-  (reciprocal-rank fusion), nor on lists of fewer than about 50 results; a warning on standard
-  error says so. The command fuse combines lists by score, so the result can be cut.
+  None of these means "relevant". Surprise cannot work on scores that only encode ranks, nor on
+  fewer than about 50 results; a warning says so. `fuse` combines lists by score, for a cut.
 
 exit codes:
   0 done   1 bad data, or a file that cannot be read or written   2 bad usage   130 interrupted

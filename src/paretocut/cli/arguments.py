@@ -164,9 +164,8 @@ def read_judged(args: Namespace, run: str | None = None, **how: Any) -> RankedLi
         how |= {"min_grade": args.min_grade, "unjudged": args.unjudged}
         lists = with_qrels(lists, qrels, **how)
     if not len(lists):
-        raise InvalidScoresError(
-            f"{run or args.run} and {args.qrels} must have queries in common, got none"
-        )
+        both = f"{run or args.run} and {args.qrels}"
+        raise InvalidScoresError(f"{both} must have queries in common, got none")
     grades = lists.relevance
     # An unknown grade is NaN, which is not above anything.
     if grades is not None and not (grades.values >= args.min_grade).any() and not args.quiet:
@@ -254,10 +253,8 @@ def method_of(text: str, option: str, metric: str = "f1") -> Truncator:
     if isinstance(found, Truncator):
         return found.set_params(**params)
     got = "is not there" if found is None else f"is of type {type(found).__name__}"
-    raise BadUsage(
-        f"{option} must name a subclass of paretocut.truncators.Truncator or an object of one, "
-        f"got {name}, which {got} in {module}"
-    )
+    must = f"{option} must name a subclass of paretocut.truncators.Truncator or an object of one"
+    raise BadUsage(f"{must}, got {name}, which {got} in {module}")
 
 
 def note(message: str, who: str = "paretocut") -> None:

@@ -12,14 +12,14 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from json.encoder import encode_basestring, encode_basestring_ascii
-from typing import IO, Any, TypeVar
+from typing import IO, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 import paretocut as pc
 from paretocut import _kernel
 from paretocut.cli import arguments
-from paretocut.cli.arguments import Commands, flag, note, noted_warnings, option, warn
+from paretocut.cli.arguments import Commands, flag, note, noted_warnings, option, positive_int, warn
 from paretocut.decisions import WARNINGS, Cuts
 from paretocut.decisions.options import FITTING, OPTIONS, RULES, check_options
 from paretocut.errors import InvalidParameterError as BadUsage
@@ -36,6 +36,9 @@ from paretocut.tail import limited_threads
 from paretocut.truncators.choose import GATE_ALPHA, Chosen
 
 T = TypeVar("T")
+_Groups: TypeAlias = Iterator[list[RankedLists]]  # lists of the same queries, one from each run
+_Runs: TypeAlias = Sequence[tuple[str, bool]]  # files, and whether higher is better
+_Join: TypeAlias = Callable[[list[RankedLists]], RankedLists]
 RESULTS_PER_BLOCK = 1_000_000
 _MOST_NAMED = 50
 _DECISION = ("model", "background", "gate_alpha", *OPTIONS)
@@ -120,7 +123,7 @@ def add_score(commands: Commands) -> None:
     json = "JSON lines instead of TSV"
     arguments.add_output(parser, "the lines", json, required=False, default="-")
     arguments.add_options(parser.add_argument_group("how the tail is fitted"), FITTING)
-    _add_threads(parser)
+    option(parser, "--threads N", "threads (default: one per processor)", positive_int)
 
 
 def score(args: Namespace) -> None:
@@ -131,7 +134,7 @@ def score(args: Namespace) -> None:
     """
     fitting = check_options("", arguments.given_options(args, FITTING), FITTING, flag)
 
-    def work(groups: Iterator[list[RankedLists]]) -> None:
+    def work(groups: _Groups) -> None:
         found: list[tuple[str, ...]] = []
         lines = _json if args.json else _tsv
         with open_target(args.output) as out:
@@ -174,11 +177,6 @@ def _tsv(query_id: str, ids: list[str | None], numbers: FloatArray) -> bytes:
     return _kernel.lines(heads, numbers, [0, 6, 6, 6], ["\t", "\t", "\t", "\n"])
 
 
-def _add_threads(parser: ArgumentParser) -> None:
-    text = "threads (default: one per processor)"
-    option(parser, "--threads N", text, arguments.positive_int)
-
-
 def _add_decision(parser: ArgumentParser, *, method: bool = True) -> None:
     group = parser.add_argument_group(
         "what decides (at most one; by default the scores alone, with untrained consensus)"
@@ -199,7 +197,7 @@ def _add_decision(parser: ArgumentParser, *, method: bool = True) -> None:
     arguments.add_options(group, ["min_k", "max_k"])
     arguments.add_query_texts(parser, "needed only by a model calibrated for lexical scores")
     arguments.add_imports(parser)
-    _add_threads(parser)
+    option(parser, "--threads N", "threads (default: one per processor)", positive_int)
 
 
 def _chosen(args: Namespace, method: str = "method") -> Chosen:
@@ -216,10 +214,10 @@ def _chosen(args: Namespace, method: str = "method") -> Chosen:
         needs = " or ".join(getattr(options.get(method), "instead_of_fit", ()))
         if not needs:
             raise
-        raise BadUsage(
-            f"{flag(method)} {text} must come with its {needs} ({text}:{needs}=...), or be learned "
-            "(`paretocut fit`, then --model); got neither"
-        ) from error
+        must = (
+            f"{flag(method)} {text} must come with its {needs} ({text}:{needs}=...), or be learned"
+        )
+        raise BadUsage(f"{must} (`paretocut fit`, then --model); got neither") from error
     return found
 
 
@@ -256,18 +254,10 @@ def _rows(lists: RankedLists, cuts: Cuts | None) -> Iterator[dict[str, Any]]:
         yield {"query_id": query_id, **row}
 
 
-def _write(
-    args: Namespace,
-    runs: Sequence[tuple[str, bool]],
-    joined: Callable[[list[RankedLists]], RankedLists],
-    decider: Chosen | None,
-) -> None:
-    """Write the run that the lists of the runs become, or with --json what was decided.
+def _write(args: Namespace, runs: _Runs, joined: _Join, decider: Chosen | None) -> None:
+    """Write the run that the lists of the runs become, or with --json what was decided."""
 
-    Its format is the one that its name says, or else that of the first run.
-    """
-
-    def work(groups: Iterator[list[RankedLists]]) -> None:
+    def work(groups: _Groups) -> None:
         found: list[tuple[str, ...]] = []
         sizes = np.zeros(3, dtype=np.int64)  # queries, results, results kept
 
@@ -313,15 +303,8 @@ def _format(args: Namespace, run: str) -> Any:
     return format
 
 
-def _in_blocks(
-    args: Namespace,
-    runs: Sequence[tuple[str, bool]],
-    work: Callable[[Iterator[list[RankedLists]]], None],
-) -> None:
-    """Do the work on blocks of lists of the same queries, one from each run and its direction.
-
-    If a run must be read as a whole, the work begins anew, unless results have left.
-    """
+def _in_blocks(args: Namespace, runs: _Runs, work: Callable[[_Groups], None]) -> None:
+    """Do the work block by block; anew if a run must be read whole, unless results have left."""
     formats = [format_of(run, args.format, who=args.command) for run, _ in runs]
 
     def readers(read: Callable[..., Any]) -> list[tuple[str, Any]]:
@@ -360,7 +343,7 @@ def _in_blocks(
         return work(iter([whole]))
 
 
-def _together(runs: list[tuple[str, Iterator[RankedLists]]]) -> Iterator[list[RankedLists]]:
+def _together(runs: list[tuple[str, Iterator[RankedLists]]]) -> _Groups:
     held = [arguments.filled(run, next(blocks)) for run, blocks in runs]
     while True:
         count = min(map(len, held))

@@ -87,16 +87,9 @@ def judge(args: Namespace) -> None:
         return queries[question.query_id], documents[str(question.doc_id)]
 
     with lock(f"{args.output}.jsonl", name="--output"):
-        session = JudgingSession(
-            lists,
-            200 if args.budget is None else args.budget,
-            path=f"{args.output}.jsonl",
-            repeats=args.repeats,
-            tolerance=args.tolerance,
-            seed=args.seed,
-            reviewer=args.reviewer,
-            rule=None if rule is None else repr(rule),
-        )
+        how = {name: getattr(args, name) for name in ("repeats", "tolerance", "seed", "reviewer")}
+        how |= {"path": f"{args.output}.jsonl", "rule": None if rule is None else repr(rule)}
+        session = JudgingSession(lists, args.budget or 200, **how)
         asking = session if rule is None else Reading(session, rule)
         try:
             if args.ask is None:

@@ -9,7 +9,7 @@ import re
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -104,7 +104,18 @@ def evaluate(args: Namespace) -> None:
     for text in args.methods or usual:
         if text not in methods:
             methods[text] = arguments.method_of(text, "--methods", named[0])
-    _check_evaluate(args)
+    for name in ("metrics", "fuse"):
+        if args.reranked and getattr(args, name):
+            raise BadUsage(f"--{name} must be left out with --reranked, got {getattr(args, name)}")
+    if args.cost is not None and not args.reranked:
+        raise BadUsage(f"--cost needs --reranked, got {args.cost} alone")
+    # Each run finds other relevant documents: a recall of its own list would compare nothing.
+    listed = [x for x in args.metrics or () if re.fullmatch(r"f[\d.]+|recall", x)]
+    if args.fuse and listed:
+        raise BadUsage(
+            "--metrics must count the relevant documents of the collection with --fuse, because "
+            f"each run finds other ones: f1/collection, for example, got {listed[0]}"
+        )
     names = arguments.short_names([args.run, *args.fuse])
     missing = "empty" if args.fuse else "drop"
     runs = {name: arguments.read_judged(args, x, missing=missing) for name, x in names.items()}
@@ -129,10 +140,11 @@ def evaluate(args: Namespace) -> None:
         if any(isinstance(method, Consensus) for method in methods.values()):
             known = ", ".join(sorted(shipped().values["f1"]))
             note(f"consensus learned from these before; a table on one flatters it: {known}")
-    if args.fuse:
-        result = _evaluate_fused(runs, methods, metrics, protocol)
-    else:
-        result = pc.evaluate(methods, lists, metrics, **protocol)
+
+    def measured(lists: RankedLists) -> Evaluation:
+        return pc.evaluate(methods, lists, metrics, **protocol)
+
+    result = _evaluate_fused(runs, measured) if args.fuse else measured(lists)
     if args.values:
         rows = result.to_records()
         with open(args.values, "w", encoding="utf-8", newline="") as file:
@@ -144,26 +156,8 @@ def evaluate(args: Namespace) -> None:
     sys.stdout.write(f"{getattr(result, f'to_{spelling}')() if spelling else text}\n")
 
 
-def _check_evaluate(args: Namespace) -> None:
-    for name in ("metrics", "fuse"):
-        if args.reranked and getattr(args, name):
-            raise BadUsage(f"--{name} must be left out with --reranked, got {getattr(args, name)}")
-    if args.cost is not None and not args.reranked:
-        raise BadUsage(f"--cost needs --reranked, got {args.cost} alone")
-    # Each run finds other relevant documents: a recall of its own list would compare nothing.
-    listed = [x for x in args.metrics or () if re.fullmatch(r"f[\d.]+|recall", x)]
-    if args.fuse and listed:
-        raise BadUsage(
-            "--metrics must count the relevant documents of the collection with --fuse, because "
-            f"each run finds other ones: f1/collection, for example, got {listed[0]}"
-        )
-
-
 def _evaluate_fused(
-    runs: Mapping[str, RankedLists],
-    methods: Mapping[str, Truncator | str],
-    metrics: Any,
-    protocol: Mapping[str, Any],
+    runs: Mapping[str, RankedLists], measured: Callable[[RankedLists], Evaluation]
 ) -> Evaluation:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryCoverageWarning)  # already noted for the judgements
@@ -174,10 +168,7 @@ def _evaluate_fused(
     for name, lists in runs.items():
         place = {query: i for i, query in enumerate(lists.query_ids.tolist())}
         tables[name] = lists[[place[query] for query in fused["fused, z"].query_ids.tolist()]]
-    found = {
-        name: pc.evaluate(methods, lists, metrics, **protocol)
-        for name, lists in (tables | fused).items()
-    }
+    found = {name: measured(lists) for name, lists in (tables | fused).items()}
     first = next(iter(found))
     return dataclasses.replace(
         found[first],
@@ -216,10 +207,8 @@ def fit(args: Namespace) -> None:
         note(f"learning from {len(lists):,} queries, which takes minutes")
     method.fit(lists)
     if isinstance(method, Conformal) and method.threshold_ == -math.inf and not args.quiet:
-        warn(
-            f"--keep-recall {args.keep_recall:g} cannot be promised from {len(lists)} queries, so "
-            "everything is kept; judge more queries"
-        )
+        share = f"--keep-recall {args.keep_recall:g} cannot be promised from {len(lists)} queries"
+        warn(f"{share}, so everything is kept; judge more queries")
     if unanswered is not None:
         method = Gated(method, Background.fit(unanswered))
     method.save(args.output)
@@ -234,10 +223,8 @@ def fit(args: Namespace) -> None:
     if args.json:
         print_json(learned)
     elif not args.quiet:
-        note(
-            f"{method!r} learned from {len(lists)} queries{reached}, {k.mean():.1f} results kept "
-            "on average; `paretocut evaluate` shows what to expect on other queries"
-        )
+        told = f"{method!r} learned from {len(lists)} queries{reached}, {k.mean():.1f} results kept"
+        note(f"{told} on average; `paretocut evaluate` shows what to expect on other queries")
         if isinstance(method, Accept):
             note(method.report())
 

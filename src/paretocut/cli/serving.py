@@ -99,10 +99,8 @@ def explore(args: Namespace) -> None:
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
-            raise BadUsage(
-                f"--port must be free, got {args.port}, which another program uses; "
-                "--port 0 takes a free one"
-            ) from None
+            got = f"{args.port}, which another program uses; --port 0 takes a free one"
+            raise BadUsage(f"--port must be free, got {got}") from None
 
 
 def exploration(

@@ -134,11 +134,9 @@ def stop(args: Namespace) -> None:
         for warning in () if args.quiet else state.warnings:
             warn(f"{who}{warning}")
         if args.report is not None:
-            plans, looks = ([], []) if protocol is None else (protocol.plans, protocol.looks)
             about = {**described(rule), **stamp(args.reviewer), "input": source}
-            page = _page(review.curve, state, about, plans, looks)
             with open_target(args.report) as out:
-                out.write(page.encode())
+                out.write(_page(review, about, protocol).encode())
 
 
 def _protocol(args: Namespace) -> Protocol:
@@ -175,10 +173,10 @@ def _in_force(args: Namespace, protocol: Protocol) -> Rule:
         ("--total", args.total, protocol.total),
     ):
         if asked and asked != fixed:
-            raise BadUsage(
-                f"{what} must be the one that {args.protocol} fixed before the first look, "
-                f"{fixed}, got {asked}; --amend REASON makes a new protocol, on record"
+            must = (
+                f"{what} must be the one that {args.protocol} fixed before the first look, {fixed}"
             )
+            raise BadUsage(f"{must}, got {asked}; --amend REASON makes a new protocol, on record")
     args.total = protocol.total
     args.sample = rule.seed if isinstance(rule, Target) else None
     return rule
@@ -273,10 +271,8 @@ def _check_order(args: Namespace, screening: Screening) -> None:
     if args.sample is not None:
         raise BadUsage("RUN must be given with --sample, which draws from the ranking, got none")
     if args.total is None and len(screening.judged) == screening.total:
-        raise BadUsage(
-            f"--total must be given, got none: {args.judged} lists no document that is unread, so "
-            "it does not say how many there are"
-        )
+        why = f"{args.judged} lists no document that is unread, so their number is unknown"
+        raise BadUsage(f"--total must be given, got none: {why}")
     if screening.timed:
         return
     if screening.disorder:
@@ -289,17 +285,10 @@ def _check_order(args: Namespace, screening: Screening) -> None:
         )
 
 
-def _page(
-    curve: Sequence[int],
-    state: State,
-    about: Mapping[str, Any],
-    plans: Sequence[Mapping[str, Any]],
-    looks: Sequence[Mapping[str, Any]],
-) -> str:
-    """Return one page for a committee: what was promised, read and found, and every look.
-
-    ``curve`` says how many records had been read when each relevant one was found.
-    """
+def _page(review: Review, about: Mapping[str, Any], protocol: Protocol | None) -> str:
+    """Return one page for a committee: what was promised, read and found, and every look."""
+    state = review.state
+    plans, looks = ([], []) if protocol is None else (protocol.plans, protocol.looks)
     met = ": the stopping rule was met" if state.stop else " yet"
     flow = (
         ("Records identified, duplicates removed", f"{state.total:,}"),
@@ -309,7 +298,7 @@ def _page(
         ("Reports sought for retrieval", f"{state.found:,}"),
     )
     fixed = [_fixed(plan, "" if i else "first") for i, plan in enumerate(plans)]
-    fixed_head = ("date", "reviewer", "promise", "reason for the change")
+    head = ("date", "reviewer", "promise", "reason for the change")
     look_head = ("date", "reviewer", "read", "found", "lower bound", "best guess", "decision")
     parts = [
         f"<h1>{'This review may stop' if state.stop else 'This review goes on'}</h1>",
@@ -318,11 +307,9 @@ def _page(
         "<h2>Counts for a PRISMA 2020 flow diagram</h2>",
         _table((), flow),
         "<h2>Finds</h2>",
-        _finds(curve, state),
+        _finds(review.curve, state),
         "<h2>What was fixed, and when</h2>",
-        _table(fixed_head, fixed)
-        if fixed
-        else "<p>No protocol was kept before the first look.</p>",
+        _table(head, fixed) if fixed else "<p>No protocol was kept before the first look.</p>",
         "<h2>Looks</h2>",
         _table(look_head, map(_looked, looks)) if looks else "<p>No looks are on record.</p>",
         "<h2>Limits</h2>",

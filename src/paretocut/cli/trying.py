@@ -23,7 +23,6 @@ from paretocut.io.streams import open_target
 from paretocut.lists import RankedLists
 from paretocut.truncators import Consensus, FixedK, ScoreThreshold, Truncator
 
-_CALIBRATED = "pc.calibrate(search, texts, n=400)"
 _FILES = (
     *("notes.py", "corpus.jsonl", "texts.txt", "queries.tsv", "unanswered.tsv", "run.txt"),
     *("words.txt", "unanswered.txt", "qrels.txt"),
@@ -43,7 +42,7 @@ def demo(args: Namespace) -> None:
     and takes seconds. `paretocut example FOLDER` writes the questions and the texts.
     """
     notes: Any = importlib.import_module("paretocut.data.notes")  # takes a moment
-    f1 = metrics.f_beta(1, recall_base="collection")
+    f1, gate = metrics.f_beta(1, recall_base="collection"), "pc.calibrate(search, texts, n=400)"
     asked, off = _searched(notes, notes.questions), _searched(notes, notes.unanswered)
     # Nobody has judged anything for any of these.
     methods: dict[str, Truncator] = {
@@ -52,7 +51,7 @@ def demo(args: Namespace) -> None:
         "cosine at least 0.5": ScoreThreshold("raw", 0.5),
         'pc.cut(scores, expect="few")': Consensus(expect="few"),
         "pc.cut(scores)": Consensus(),
-        _CALIBRATED: pc.calibrate(lambda x: notes.search_vectors(x)[1], notes.texts, n=400),
+        gate: pc.calibrate(lambda x: notes.search_vectors(x)[1], notes.texts, n=400),
     }
     rows = {}
     for name, truncator in methods.items():
@@ -69,31 +68,28 @@ def demo(args: Namespace) -> None:
             print_json(rows[name])
     if args.json:
         return
-    ten, ours = rows["the first ten"], rows[_CALIBRATED]
+    ten, ours = rows["the first ten"], rows[gate]
     about = (
         f"{len(asked)} questions about Python, such as '{next(iter(notes.questions))}', and "
         f"{len(off)} about other things, such as '{notes.unanswered[0]}', to an index of "
         f"{len(notes.texts)} docstrings: the best 200 by cosine."
     )
     point = (
-        f"The point: the first ten have an F1 of {ten['f1']:.2f}, and a question without an answer "
-        f"gets ten results too. paretocut has an F1 of {ours['f1']:.2f}. It has searched for "
-        "nonsense made of the index's own words, without a label, and returns nothing for "
-        f"{ours['refused']:.0%} of the questions off the topic and {ours['left_empty']:.0%} of the "
-        "good ones."
+        f"The point: the first ten have an F1 of {ten['f1']:.2f}, and any question gets ten. "
+        f"paretocut has an F1 of {ours['f1']:.2f}: it searched for nonsense made of its own "
+        f"words, without a label. It returns nothing for {ours['refused']:.0%} of the questions "
+        f"off the topic and {ours['left_empty']:.0%} of the good ones."
     )
     # The median question of each kind is shown, so that neither is picked.
-    values = f1(asked, methods[_CALIBRATED].predict(asked))
+    values = f1(asked, methods[gate].predict(asked))
     median = np.argsort(values, kind="stable")[len(asked) // 2]
     hardest = np.argsort(off.scores.ends()[0], kind="stable")[len(off) // 2]
     answers = []
     for question in (list(notes.questions)[median], notes.unanswered[hardest]):
         found, scores = notes.search_vectors(question)
-        k, wanted = methods[_CALIBRATED].cut(scores).k, notes.questions.get(question, "").split()
-        seen = [
-            f"  {score:.2f}  {name}{', a right answer' if name in wanted else ''}"
-            for name, score in zip(found, scores, strict=True)
-        ]
+        k, wanted = methods[gate].cut(scores).k, notes.questions.get(question, "").split()
+        signs = [", a right answer" if name in wanted else "" for name in found]
+        seen = [f"  {x:.2f}  {y}{z}" for x, y, z in zip(scores, found, signs, strict=True)]
         answers += [f"'{question}': kept {k or 'nothing'}", *seen[:k], f"  {'-' * 30} cut"]
         answers += [*seen[k : k + 3], ""]
     line = " {name:35}{kept:6.1f}{f1:6.2f}{left_empty:7.0%}{kept_off_topic:9.1f}{refused:9.0%}"

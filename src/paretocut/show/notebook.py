@@ -169,11 +169,8 @@ def _calibrated(calibrated: Calibrated) -> str:
     for (name, _, colour), count in zip(known, counts, strict=True):
         y = draw.upward(most * count.sum())
         body += draw.bars(x, y, edges, count, [colour] * count.size, name, 0.6)
-    body.append(
-        draw.upright(
-            x, limit, f"gate: {draw.number(limit)}", draw.TOP + 12, "start" if up else "end"
-        )
-    )
+    gate, side = f"gate: {draw.number(limit)}", "start" if up else "end"
+    body.append(draw.upright(x, limit, gate, draw.TOP + 12, side))
     title = f"Best {what}s of nonsense and of queries, and the gate between them"
     sentence = calibrated.gate_in_words()[0]
     colours = {f"{tops.size} {name}": colour for name, tops, colour in known}
@@ -190,9 +187,8 @@ def _truncator(truncator: Truncator) -> str:
         if isinstance(value, (int, float, str))
     }
     taught = f", {truncator.taught}" if truncator.is_fitted and truncator.learns else ""
-    return draw.card(
-        f"<b>{draw.text(repr(truncator))}</b>{draw.text(taught)}<div>{draw.facts(plain)}</div>"
-    )
+    head = f"<b>{draw.text(repr(truncator))}</b>{draw.text(taught)}"
+    return draw.card(f"{head}<div>{draw.facts(plain)}</div>")
 
 
 @html.register

@@ -8,7 +8,7 @@ and Ito that stand out from both white and black, and tell apart for the colour-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,9 +53,8 @@ def tail(fit: SurpriseFit, *, ax: Axes | None = None) -> Axes:
     >>> axes.figure.savefig("tail.svg")  # doctest: +SKIP
     """
     if not fit.fitted:
-        raise InvalidParameterError(
-            f"tail: fit must have a tail, got one of {fit.n} results to which none was fitted"
-        )
+        got = f"one of {fit.n} results to which none was fitted"
+        raise InvalidParameterError(f"tail: fit must have a tail, got {got}")
     (axes,) = _axes(1)[1] if ax is None else (ax,)
     edges, counts, grid, expected = tail_histogram(fit)
     label = f"{fit.tests} results"
@@ -93,17 +92,15 @@ def per_query_gain(
     measure = evaluation.metrics[0] if metric is None else metric
     base = evaluation.baseline if baseline is None else baseline
     if base is None:
-        raise InvalidParameterError(
-            f"per_query_gain: baseline must be one of {', '.join(evaluation.truncators)}, got None"
-        )
+        every = ", ".join(evaluation.truncators)
+        raise InvalidParameterError(f"per_query_gain: baseline must be one of {every}, got None")
     if truncators is None:
         usable = [t for t in evaluation.truncators if t != base and t not in evaluation.ceiling]
         usable.sort(key=lambda name: -evaluation[measure, name].mean)
         truncators = usable[: len(_COLOURS)]
     if not 1 <= len(truncators) <= len(_COLOURS):
-        raise InvalidParameterError(
-            f"per_query_gain: truncators must be 1 to {len(_COLOURS)} names, got {len(truncators)}"
-        )
+        must = f"per_query_gain: truncators must be 1 to {len(_COLOURS)} names"
+        raise InvalidParameterError(f"{must}, got {len(truncators)}")
     (axes,) = _axes(1)[1] if ax is None else (ax,)
     reference = evaluation.per_query(measure, base)
     share = (np.arange(reference.size) + 0.5) / reference.size
@@ -171,7 +168,7 @@ def _axes(count: int) -> tuple[Figure, Sequence[Axes]]:
     return figure, panels[0]
 
 
-def _caption(axes: Axes, x: str, y: str, *, legend: Literal["best", "lower left"] = "best") -> None:
+def _caption(axes: Axes, x: str, y: str, *, legend: Any = "best") -> None:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     # The colour of the axes' labels: the caller's, if the caller made the Axes.
