@@ -110,8 +110,9 @@ def add_input(parser: ArgumentParser, *, needed: bool = True) -> None:
     parser.add_argument("run", metavar="RUN", nargs=None if needed else "?", help=text)
     option(parser, f"--format {FORMATS}", "format of RUN (default: by its name)")
     option(parser, "--distances", "the scores are distances: lower is better")
-    option(parser, "--max-bytes N", "largest RUN, decompressed (default: no limit)", positive_int)
-    text = "largest line or list of RUN (default: 134217728)"
+    text = "refuse a RUN of more than N bytes, decompressed (default: no limit)"
+    option(parser, "--max-bytes N", text, positive_int)
+    text = "refuse a line or list of more than N bytes (default: 134217728)"
     option(parser, "--max-list-bytes N", text, positive_int)
 
 
@@ -119,7 +120,7 @@ def add_judgements(parser: ArgumentParser, *, needed: bool = True) -> None:
     text = "judgements in TREC format"
     parser.add_argument("qrels", metavar="QRELS", nargs=None if needed else "?", help=text)
     option(parser, "--min-grade G", "smallest grade that counts as relevant", float, default=1)
-    text = "how results that are not in QRELS count: unknown after `paretocut judge`"
+    text = "how results not in QRELS count: nonrelevant, as in TREC pools; unknown after `judge`"
     option(parser, "--unjudged nonrelevant|unknown", text, default="nonrelevant")
 
 

@@ -78,8 +78,8 @@ def add_fuse(commands: Commands) -> None:
     option(parser, f"--format {arguments.FORMATS}", "format of the runs (default: by their names)")
     text = "this run holds distances: lower is better (may be repeated)"
     option(parser, "--distances RUN", text, action="append", default=[])
-    json = "print one JSON object per query: its results, and what each run gave them"
-    arguments.add_output(parser, "the run", f"{json}; the run only with -o", required=False)
+    json = "print one JSON object per query, with what each run gave; the run only goes to -o"
+    arguments.add_output(parser, "the run", json, required=False)
     how = parser.add_argument_group("how the runs are fused")
     arguments.add_options(how, FUSING, FUSING)
     option(how, "--fusion FILE", "a fusion saved by Fusion.save")
@@ -190,7 +190,7 @@ def _add_decision(parser: ArgumentParser, *, method: bool = True) -> None:
     group = parser.add_argument_group("with one of the rules")
     arguments.add_options(group, ["if_unsure", *FITTING])
     gate = parser.add_argument_group("keep nothing if there is no answer")
-    text = "what `calibrate --background` wrote; nothing is kept if the best score is no better"
+    text = "a file of `calibrate --background`: keep nothing if the best score is no better"
     option(gate, "--background FILE", text)
     arguments.add_options(gate, ["gate_alpha"], {"gate_alpha": GATE_ALPHA})
     group = parser.add_argument_group("bounds on the number of results")

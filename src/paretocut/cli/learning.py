@@ -79,7 +79,7 @@ def add_evaluate(commands: Commands) -> None:
     option(parser, "--fuse RUN", text, nargs="+", default=[])
     text = "scores of a re-ranker: compare how deep to re-rank, by nDCG@10 minus the cost of calls"
     option(parser, "--reranked RUN", text)
-    option(parser, "--cost C", "with --reranked: cost of one result, in nDCG (default: 0)", float)
+    option(parser, "--cost C", "with --reranked: cost of a result, in nDCG (default: 0)", float)
     spelling = parser.add_mutually_exclusive_group()
     for name in ("json", "markdown", "latex"):
         option(spelling, f"--{name}", f"print the tables as {name}")
@@ -189,8 +189,8 @@ def add_fit(commands: Commands) -> None:
     option(parser, "--method METHOD", "what to learn", default="consensus")
     option(parser, "--metric METRIC", "what to maximise", default="f1")
     arguments.add_options(parser, ["expect"])
-    option(parser, "--keep-recall R", "keep this share of the relevant results on average", float)
-    option(parser, "--unanswered RUN", "run of queries without an answer, to keep nothing for such")
+    option(parser, "--keep-recall R", "keep at least this mean share of what is relevant", float)
+    option(parser, "--unanswered RUN", "a run of queries for which the model keeps nothing")
 
 
 def fit(args: Namespace) -> None:
