@@ -17,8 +17,18 @@ from pathlib import Path
 import numpy as np
 
 import paretocut as pc
-from paretocut.show.drawing import HEIGHT, KEPT, LEFT, WIDTH, by_rank, svg, word
-from paretocut.show.picture import Picture, of_cut, of_fit
+from paretocut.show.drawing import (
+    HEIGHT,
+    KEPT,
+    LEFT,
+    WIDTH,
+    Picture,
+    by_rank,
+    of_cut,
+    of_fit,
+    svg,
+    word,
+)
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 from texts import documents_of, embed, model, questions_of

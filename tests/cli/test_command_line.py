@@ -147,7 +147,7 @@ def test_a_file_without_permission_is_named(
         def refuse(*args: object, **kwargs: object) -> None:
             raise PermissionError(13, "Permission denied", "run.txt")
 
-        monkeypatch.setattr("paretocut.cli.arguments.read_blocks", refuse)
+        monkeypatch.setattr("paretocut.cli.cutting.read_blocks", refuse)
     assert main(["cut", "run.txt"]) == 1
     assert capsys.readouterr().err == "paretocut: run.txt: Permission denied\n"
 
@@ -217,7 +217,7 @@ def test_an_interrupt_while_writing_leaves_the_old_file(
     def interrupt(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("paretocut.cli.score._tsv", interrupt)
+    monkeypatch.setattr("paretocut.cli.cutting._tsv", interrupt)
     assert main(["score", "run.txt", "-o", "scores.tsv"]) == 130
     assert Path("scores.tsv").read_text() == "precious\n"
     assert len(list(folder.iterdir())) == 3

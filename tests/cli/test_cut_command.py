@@ -13,7 +13,7 @@ from commands import COMMAND, json_lines
 from support import importorskip
 
 import paretocut as pc
-from paretocut.cli import arguments, main
+from paretocut.cli import cutting, main
 from paretocut.truncators import LargestGap, ScoreThreshold
 
 
@@ -120,7 +120,7 @@ def test_many_blocks_give_what_one_block_gives(
     assert main(["cut", "run.txt", "--json"]) == 0
     whole = capsys.readouterr()
     for size in (1, 200, 399, 400):
-        monkeypatch.setattr(arguments, "RESULTS_PER_BLOCK", size)
+        monkeypatch.setattr(cutting, "RESULTS_PER_BLOCK", size)
         assert main(["cut", "run.txt", "--json"]) == 0
         assert capsys.readouterr() == whole
 

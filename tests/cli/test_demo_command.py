@@ -33,13 +33,19 @@ def demo_output() -> str:
     return done.stdout.decode()
 
 
-def test_demo_fits_in_80_columns_and_draws_two_questions(demo_output: str) -> None:
+def test_demo_fits_in_80_columns_and_shows_two_questions(demo_output: str) -> None:
     lines = demo_output.splitlines()
     assert max(map(len, lines)) <= 80
-    assert sum(line.startswith("  ") and "●" in line for line in lines) == 1
-    (nothing,) = (line for line in lines if line.endswith("': kept nothing"))
+    kept = [line for line in lines if "': kept " in line]
+    (nothing,) = (line for line in kept if line.endswith("': kept nothing"))
     assert nothing[1:].partition("':")[0] in notes.unanswered
-    # Pictures first, then one small table, then the point.
+    # Results with their scores, a right answer first, and the cut after as many as were kept.
+    at = lines.index(kept[0])
+    assert kept[0][1:].partition("':")[0] in notes.questions
+    assert lines[at + 1].endswith(", a right answer")
+    cut = next(i for i in range(at, len(lines)) if lines[i].endswith("- cut"))
+    assert kept[0].endswith(f"kept {cut - at - 1}")
+    # Answers first, then one small table, then the point.
     starts = (nothing, " the first ten", "The point: ")
     places = [next(i for i, line in enumerate(lines) if line.startswith(s)) for s in starts]
     assert places == sorted(places)

@@ -1,4 +1,4 @@
-"""The terminal: when progress shows, and what is drawn."""
+"""The terminal: when progress shows."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from support import importorskip
 
-from paretocut.cli.terminal import draw_list, symbols, with_progress
-from paretocut.show.picture import Picture
+from paretocut.cli.cutting import with_progress
 
 
 def test_progress_shows_on_a_terminal_only(
@@ -28,16 +26,3 @@ def test_progress_shows_on_a_terminal_only(
             size = file.tell()
         assert [(bar.total, bar.n) for bar in bars] == [(size, size)] * shown
     assert capsys.readouterr().out == ""
-
-
-def test_drawings_use_ascii_where_the_terminal_has_no_more() -> None:
-    surprise, judged = np.array([8.0, 4.0, 0.1, 0.0]), np.array([1.0, 0.0, 1.0, np.nan])
-    picture = Picture(surprise, "surprise", k=2, judgements=judged)
-    for encoding in ("ascii", None, "no-such-encoding"):
-        drawn = "\n".join(draw_list(picture, 8.0, symbols(encoding)))
-        assert drawn.isascii()
-    lines = list(draw_list(picture, 8.0, symbols("utf-8")))
-    assert lines[-1] == "      ●·│●·"
-    assert [line[6] for line in lines[:5]] == ["█"] * 5
-    assert [line[7] for line in lines[:5]] == [" ", " ", "▄", "█", "█"]
-    assert all(line[8] == "│" for line in lines)

@@ -55,7 +55,6 @@ def test_the_walks_for_contributors_name_what_is_there() -> None:
         files = [path] if place.endswith(".py") else sorted(path.glob("*.py"))
         code = "".join(file.read_text(encoding="utf-8") for file in files)
         last = name.rpartition(".")[2]
-        last = "run" if place == f"cli/{last}.py" else last
         assert re.search(rf"(def|class) {last}\b|{last} = ", code), (name, place)
 
 
@@ -70,7 +69,7 @@ def test_the_walks_for_contributors_name_what_is_there() -> None:
         ("io/trec", "import paretocut.tail", False),
         ("metrics", "import paretocut as pc", False),
         ("cli", "import paretocut as pc", True),
-        ("cli/serve", "from paretocut.web.app import create_app", True),
+        ("cli/serving", "from paretocut.web.app import create_app", True),
         ("web/app", "from paretocut.cli import main", False),
     ],
 )

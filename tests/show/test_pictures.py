@@ -159,13 +159,11 @@ def test_odd_lists_have_pictures(scores: Any) -> None:
         shown = len(dots(drawn(cut), KEPT))
         assert shown == cut.k if cut.k <= 150 else 0 < shown <= 150
     drawn(pc.fit_tail(scores))
-    drawn(pc.fit_tails([scores, scores]))
     drawn(FixedK(2).cut_batch([scores, [1.0], scores]))
 
 
 def test_no_lists_have_pictures() -> None:
     assert "lists 0" in words(drawn(FixedK(2).cut_batch([])))
-    assert "lists 0" in words(drawn(pc.fit_tails([])))
 
 
 @pytest.mark.parametrize("k", [0, 3, 7_000, 10_000])
@@ -286,17 +284,6 @@ def test_a_fit_shows_its_window_and_the_tail(higher_is_better: bool) -> None:
     assert drawn_height == pytest.approx(slope * score10 + start, abs=1.0)
 
 
-def test_many_fits_show_their_best_results() -> None:
-    rng = np.random.default_rng(0)
-    fits = pc.fit_tails([*rng.exponential(size=(40, 120)), [], [1.0]])
-    root = drawn(fits)
-    assert sum(count for *_, count, _ in bars(root)) == 41
-    # The tallest bar holds as many lists as a histogram of the best surprise has there.
-    best = [fit.surprise.max() for fit in fits if fit.n]
-    counts, _ = np.histogram(best, bins=40)
-    assert [count for *_, count, _ in bars(root)] == counts[counts > 0].tolist()
-
-
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_background_shows_its_law_and_limit(sign: float) -> None:
     rng = np.random.default_rng(2)
@@ -395,10 +382,7 @@ def test_an_evaluation_shows_its_intervals_and_marks_the_best() -> None:
         cells = [" ".join(cell.itertext()) for cell in row]
         assert cells[0].removesuffix(" (ceiling)") == line.truncator
         assert cells[3] == f"{line.low:.3f} to {line.high:.3f}"
-        interval, mean = row.iter(f"{SVG}path")
-        assert (interval.get("stroke") == KEPT) == (line.truncator == best)
-        left, right = map(float, re.findall(r"M([\d.]+) 7H([\d.]+)", interval.attrib["d"])[0])
-        assert left <= float(re.findall(r"M([\d.]+)", mean.attrib["d"])[0]) <= right
+        assert (row.find("td/b") is not None) == (line.truncator == best)
 
 
 def test_gated_cuts_have_pictures() -> None:

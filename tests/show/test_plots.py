@@ -9,11 +9,10 @@ import pytest
 from support import importorskip
 
 import paretocut as pc
-from paretocut import metrics
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.lists import RankedLists
-from paretocut.truncators import FixedK, GlobalK, ScoreThreshold, Surprise
+from paretocut.truncators import FixedK, GlobalK, Surprise
 
 matplotlib = importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -70,36 +69,6 @@ def test_lists_without_a_tail_are_refused(scores: list[float]) -> None:
         plots.tail(pc.fit_tail(scores))
 
 
-def test_metric_against_threshold_is_the_metric_of_each_threshold(lists: RankedLists) -> None:
-    train, test = lists[:25], lists[25:]
-    axes = plots.metric_against_threshold(ScoreThreshold("minmax"), train, test=test)
-    learned, seen, best = axes.lines
-    for line, part in ((learned, train), (seen, test)):
-        x, y = line.get_data()
-        for i in range(1, x.size, 50):
-            k = ScoreThreshold("minmax", x[i]).predict(part)
-            assert y[i] == pytest.approx(metrics.f1(part, k).mean())
-    assert best.get_xdata()[0] == ScoreThreshold("minmax").fit(train).threshold_
-
-
-def test_metric_against_threshold_takes_another_metric(lists: RankedLists) -> None:
-    axes = plots.metric_against_threshold(Surprise(), lists, metric="penalized_dcg")
-    assert axes.get_ylabel() == "mean penalized_dcg"
-    assert axes.lines[0].get_ydata()[0] == 0  # keeping nothing
-
-
-def test_metric_against_threshold_needs_a_threshold(lists: RankedLists) -> None:
-    with pytest.raises(InvalidParameterError, match=r"Surprise or a ScoreThreshold, got GlobalK"):
-        plots.metric_against_threshold(GlobalK(), lists)  # type: ignore[arg-type]
-
-
-def test_k_distribution_shows_quantiles_and_empty_lists(result: Evaluation) -> None:
-    axes = plots.k_distribution(result, "penalized_dcg", truncators=["minmax", "nothing"])
-    medians = [line.get_xdata()[0] for line in axes.lines[2::3]]
-    assert medians == [np.median(result.cuts("penalized_dcg", "minmax")), 0]
-    assert [text.get_text() for text in axes.texts][1] == "100%"
-
-
 def test_per_query_gain_sorts_the_differences(result: Evaluation) -> None:
     axes = plots.per_query_gain(result, truncators=["minmax"])
     _, line = axes.lines
@@ -122,9 +91,7 @@ def test_per_query_gain_asks_for_what_it_needs(result: Evaluation, lists: Ranked
         plots.per_query_gain(without)
 
 
-def test_given_axes_are_used(result: Evaluation, lists: RankedLists) -> None:
+def test_given_axes_are_used(result: Evaluation) -> None:
     _, axes = plt.subplots()
     assert plots.tail(pc.fit_tail(hits_and_noise()), ax=axes) is axes
     assert plots.per_query_gain(result, ax=axes) is axes
-    assert plots.k_distribution(result, ax=axes) is axes
-    assert plots.metric_against_threshold(Surprise(), lists, ax=axes) is axes

@@ -310,15 +310,6 @@ def test_parameters_outside_what_is_allowed_are_refused(params: dict[str, object
         Accept(**params).fit(draw(np.random.default_rng(0), 20))
 
 
-def test_the_plot_draws_each_signal_and_the_budget(fitted: Accept) -> None:
-    pytest.importorskip("matplotlib").use("Agg")
-    from paretocut.show import plots
-
-    axes = plots.acceptance(fitted)
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["top score", "margin", "learned score", "max_error 0.05"]
-
-
 def test_the_command_line_fits_reports_and_cuts(
     judged: RankedLists,
     fitted: Accept,

@@ -18,8 +18,7 @@ from paretocut.background import Background, Origin, QueryScale
 from paretocut.background.law import as_lists
 from paretocut.background.seen import shapes_of
 from paretocut.calibration.nonsense import as_query, drawn_words, nonsense_queries, own_words
-from paretocut.callbacks.journal import Journal
-from paretocut.callbacks.waiting import waiting
+from paretocut.callbacks import Journal, waiting
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.lists import FloatArray, RaggedLike, RankedLists
 from paretocut.schema.kinds import Items, Real, Text, checked

@@ -9,25 +9,9 @@ import sys
 import threading
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Protocol
 
-from paretocut.cli import (
-    calibrate,
-    cut,
-    demo,
-    evaluate,
-    example,
-    explore,
-    fit,
-    fuse,
-    judge,
-    report,
-    score,
-    serve,
-    stop,
-)
-from paretocut.cli.arguments import Manual, flag, import_module
-from paretocut.cli.terminal import note
+from paretocut.cli import cutting, judge, learning, serving, stop, trying
+from paretocut.cli.arguments import flag, import_module, note
 from paretocut.errors import InvalidParameterError, ParetocutError, speaking_for
 
 _EPILOG = """\
@@ -76,33 +60,22 @@ what the numbers mean:
   surprise  how unusual a result is among the results of its own query: -log(p-value)
   p-value   probability that an irrelevant result scores this high
   E-value   number of irrelevant results expected to score this high in this list
-  None of these means "relevant". Surprise cannot work on scores that only encode ranks
-  (reciprocal-rank fusion), nor on lists of fewer than about 50 results; a warning on standard
-  error says so. The command fuse combines lists by score, so the result can be cut.
+  None of these means "relevant". Surprise cannot work on scores that only encode ranks, nor on
+  fewer than about 50 results; a warning says so. `fuse` combines lists by score, for a cut.
 
 exit codes:
   0 done   1 bad data, or a file that cannot be read or written   2 bad usage   130 interrupted
 """
 
 
-class _Command(Protocol):
-    __name__: str
-    SUMMARY: str
-    DESCRIPTION: str
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
-
-    def run(self, args: argparse.Namespace) -> None: ...
-
-
-_COMMANDS: tuple[_Command, ...] = (
-    *(demo, example, score, cut, fuse, evaluate, fit, judge, stop, calibrate),
-    *(explore, serve, report),
+_COMMANDS = (
+    *(trying.add_demo, trying.add_example, cutting.add_score, cutting.add_cut, cutting.add_fuse),
+    *(learning.add_evaluate, learning.add_fit, judge.add_judge, stop.add_stop),
+    *(learning.add_calibrate, serving.add_explore, serving.add_serve, serving.add_report),
 )
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="paretocut",
         description="How many results should a search return, or is there nothing to return? This "
@@ -115,15 +88,8 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
-    for command in _COMMANDS:
-        own = commands.add_parser(
-            command.__name__.rpartition(".")[2],
-            help=command.SUMMARY,
-            description=command.DESCRIPTION,
-            formatter_class=Manual,
-        )
-        command.add_arguments(own)
-        own.set_defaults(run_command=command.run)
+    for add in _COMMANDS:
+        add(commands)
     return parser
 
 
@@ -166,18 +132,20 @@ def _keep_inputs(args: argparse.Namespace) -> None:
     """Refuse to write onto a file that the command reads."""
     given = vars(args).copy()
     outputs = {name: given.pop(name, None) for name in ("output", "report")}
+    inputs = [
+        (name, value.rpartition("=")[2])
+        for name, values in given.items()
+        for value in (values if isinstance(values, list) else [values])
+        if isinstance(value, str)
+    ]
     for name, output in outputs.items():
-        if not isinstance(output, str) or not os.path.isfile(output) or given.get("in_place"):
+        if not output or not os.path.isfile(output) or given.get("in_place"):
             continue
-        for other, values in given.items():
-            for value in values if isinstance(values, list) else [values]:
-                path = value.rpartition("=")[2] if isinstance(value, str) else ""
-                if os.path.isfile(path) and os.path.samefile(path, output):
-                    who = other.upper() if other in ("run", "runs", "qrels") else flag(other)
-                    raise InvalidParameterError(
-                        f"{flag(name)} must not name a file that is read, got {output}, which is "
-                        f"{who}"
-                    )
+        for other, path in inputs:
+            if os.path.isfile(path) and os.path.samefile(path, output):
+                who = other.upper() if other in ("run", "runs", "qrels") else flag(other)
+                must = f"{flag(name)} must not name a file that is read"
+                raise InvalidParameterError(f"{must}, got {output}, which is {who}")
 
 
 def _discard_output() -> None:

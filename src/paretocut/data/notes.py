@@ -9,32 +9,24 @@ As a program it searches for the queries of a file and prints a TREC run:
 ``python notes.py queries.tsv > run.txt``, or with ``--words`` by BM25.
 """
 
-import builtins
-import calendar
 import collections
 import datetime
-import fractions
-import heapq
 import inspect
-import itertools
-import json
-import math
 import pathlib
-import random
 import re
-import shutil
-import statistics
-import string
 import sys
-import textwrap
 import zlib
+from importlib import import_module
 
 import numpy as np
 
+MODULES = (
+    "builtins calendar collections fractions heapq itertools json math random re shutil statistics "
+    "string textwrap"
+)
 OWNERS = (
-    *(builtins, calendar, collections, fractions, heapq, itertools, json, math, random, re),
-    *(shutil, statistics, string, textwrap, str, bytes, list, dict, set, float),
-    *(datetime.date, datetime.timedelta, pathlib.Path),
+    *map(import_module, MODULES.split()),
+    *(str, bytes, list, dict, set, float, datetime.date, datetime.timedelta, pathlib.Path),
 )
 found = {}
 for owner in OWNERS:
@@ -199,14 +191,10 @@ def best(scores, depth):
     return [names[i] for i in first], scores[first].round(6)
 
 
-def print_run(lines, search):
-    """Print a TREC run for lines of a name, a tab and a question."""
-    for line in lines:
-        query, question = line.rstrip("\n").split("\t")
-        for rank, (name, score) in enumerate(zip(*search(question), strict=True), start=1):
-            print(query, "Q0", name, rank, score, "notes")
-
-
 if __name__ == "__main__":
+    search = search_words if "--words" in sys.argv else search_vectors
     with open(sys.argv[-1], encoding="utf-8") as queries:
-        print_run(queries, search_words if "--words" in sys.argv else search_vectors)
+        for line in queries:
+            query, question = line.rstrip("\n").split("\t")
+            for rank, (name, score) in enumerate(zip(*search(question), strict=True), start=1):
+                print(query, "Q0", name, rank, score, "notes")

@@ -13,8 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from paretocut.callbacks.journal import Journal, stamp
-from paretocut.callbacks.waiting import waiting
+from paretocut.callbacks import Journal, stamp, waiting
 from paretocut.decisions.wording import rounded
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.judging.plan import ENOUGH, known_relevance, planned

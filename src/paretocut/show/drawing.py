@@ -1,4 +1,4 @@
-"""How pictures are drawn as SVG, and framed as HTML: made of strings alone.
+"""A ranked list as a picture: described once, for every surface, and drawn as SVG in HTML.
 
 Text and axes take the colour of the page, so they read on light and on dark ones. Each element
 has its own style; that of the page stays as it is.
@@ -9,20 +9,25 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paretocut.decisions import Cut
 from paretocut.decisions.warnings import WARNINGS
-from paretocut.lists import FloatArray, IntArray
-from paretocut.show.picture import Picture
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedList
+from paretocut.tail import SurpriseFit
+from paretocut.tail.gpd import apply, gpd_survival
 
 # Colours of Okabe and Ito: of results that are kept, of what chance would bring, and of relevant
 # results. They stand out from white and from black.
 KEPT, NULL, RELEVANT = "#D55E00", "#0072B2", "#009E73"
 WIDTH, HEIGHT = 560, 220
+_SIZE = f"{WIDTH} {HEIGHT}"
 LEFT, RIGHT, TOP, BOTTOM = 58, 24, 12, 40
 _ROOF, _FLOOR = TOP + 6, HEIGHT - BOTTOM - 6  # of dots, which need some room
 BARS = 40  # of a histogram
@@ -39,6 +44,75 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True)
+class Picture:
+    """The values of one list by rank, best first, and the marks on them."""
+
+    values: FloatArray
+    name: str = "score"
+    higher_is_better: bool = True
+    k: int | None = None  # results kept
+    judgements: FloatArray | None = None  # 1 for relevant, 0 for others, NaN for unjudged
+    levels: Mapping[str, float] = field(default_factory=dict)  # values that are marked, by label
+    window: tuple[int, int] | None = None  # first and last rank that the tail was fitted to
+    chance: tuple[FloatArray, FloatArray] | None = None  # values, and results expected from chance
+
+    @property
+    def hits(self) -> IntArray:
+        return np.flatnonzero(False if self.judgements is None else self.judgements == 1)
+
+
+def of_list(ranked: RankedList) -> Picture:
+    up = ranked.higher_is_better
+    name = "score" if up else "distance"
+    return Picture(ranked.scores, name, up, judgements=ranked.judgements)
+
+
+def of_cut(cut: Cut) -> Picture:
+    own, padding = of_list(cut.ranked), np.zeros(cut.n - len(cut.ranked))
+    known = None if own.judgements is None else np.append(own.judgements, np.nan * padding)
+    return replace(own, values=np.append(own.values, padding), k=cut.k, judgements=known)
+
+
+def of_fit(fit: SurpriseFit, judgements: FloatArray | None = None) -> Picture:
+    """Return the picture of a fit: the window, the threshold, and the expectation of chance."""
+    values, up = fit.scores[fit.order], fit.higher_is_better
+    bare = Picture(values, "score" if up else "distance", up, judgements=judgements)
+    if not fit.fitted:
+        return bare
+    # Ascending positions [lower, upper) are these ranks from the top.
+    first, last = fit.n - fit.upper + 1, fit.n - fit.lower
+    # Between two results the logarithm of the E-value is nearly a straight line. Halves, because
+    # the difference of two doubles may be too large for one.
+    above, half = slice(last - 1, None, -1), 0.5 if up else -0.5
+    grid = 2 * np.linspace(fit.threshold / 2, values[0] / 2, 100)
+    logs = np.log(np.maximum(fit.evalues[fit.order][above], 1e-300))
+    chance = np.exp(np.interp(half * grid, half * values[above], logs))
+    levels = {"the tail begins here": fit.threshold}
+    return replace(bare, levels=levels, window=(first, last), chance=(grid, chance))
+
+
+class TailHistogram(NamedTuple):
+    """The scores of a list from its threshold up, counted, and the counts the tail expects."""
+
+    edges: FloatArray
+    counts: IntArray
+    grid: FloatArray
+    expected: FloatArray
+
+
+def tail_histogram(fit: SurpriseFit, *, points: int = 400) -> TailHistogram:
+    above = fit.scores[fit.order][: fit.tests]
+    counts, edges = np.histogram(above, bins=min(40, max(8, fit.n // 6)))
+    grid = np.linspace(fit.threshold, above[0], points)
+    scaled = apply(Ragged(grid, np.array([0, grid.size])), fit.transform, who="tail").values
+    survival = gpd_survival(np.abs(scaled - scaled[0]), shape=fit.shape, scale=fit.scale)
+    # A numerical derivative needs no Jacobian of the transform.
+    density = np.abs(np.gradient(survival, grid))
+    width = abs(edges[1] - edges[0])
+    return TailHistogram(edges, counts, grid, fit.fitted_on * density * width)
+
+
+@dataclass(frozen=True)
 class Axis:
     """A way from numbers to pixels: ``low`` is drawn at ``start``, ``high`` at ``end``."""
 
@@ -50,7 +124,6 @@ class Axis:
     whole: bool = False
 
     def at(self, values: ArrayLike) -> FloatArray:
-        """Return the pixels of the values; those outside lie on the border."""
         low, high = self.low, self.high
         x = np.clip(np.asarray(values, dtype=np.float64), low, high)
         if self.log:
@@ -79,12 +152,10 @@ class Axis:
 
 
 def along(low: float, high: float) -> Axis:
-    """Return the axis of numbers at the bottom of a picture."""
     return Axis(low, high, LEFT, WIDTH - RIGHT)
 
 
 def upward(high: float) -> Axis:
-    """Return the axis of heights from zero."""
     return Axis(0.0, high, HEIGHT - BOTTOM, TOP)
 
 
@@ -98,9 +169,9 @@ def by_rank(*pictures: Picture, ends: tuple[float, float] | None = None) -> list
         return []
     n = max(one.values.size for one in pictures)
     if ends is None:
+        best, worst = (max, min) if pictures[0].higher_is_better else (min, max)
         tops, floors = ([float(one.values[at]) for one in pictures] for at in (0, -1))
-        up = pictures[0].higher_is_better
-        ends = (max(tops), min(floors)) if up else (min(tops), max(floors))
+        ends = best(tops), worst(floors)
     x = Axis(0.5, n + 0.5, LEFT, WIDTH - RIGHT, log=n > _LOG_FROM, whole=True)
     (low, start), (high, end) = sorted(zip(ends, (_ROOF, _FLOOR), strict=True))
     y = Axis(low, high, start, end)  # the best is on top, a distance too
@@ -110,37 +181,41 @@ def by_rank(*pictures: Picture, ends: tuple[float, float] | None = None) -> list
     if pictures[0].window is not None:
         names |= {"line: expected by chance, shaded: fitted window": NULL}
     body.append(key(names))
-    body += [_points(x, y, one, at, RELEVANT, 10) for one, at in zip(pictures, hits, strict=True)]
+    for one, at in zip(pictures, hits, strict=True):
+        body.append(dots(x.at(at + 1.0), y.at(one.values[at]), RELEVANT, 10))
     if len(pictures) == 1:
-        return body + _marks(x, y, pictures[0])
+        return [*body, *_marks(x, y, pictures[0])]
     for one in pictures:
         at = _thin(x, 0, one.values.size)
         body.append(line(x.at(at + 1.0), y.at(one.values[at]), NULL, 0.7))
     return body
 
 
-def _marks(x: Axis, y: Axis, of: Picture) -> list[str]:
-    """Return one list: window, levels, the line of chance, dots, and the cut."""
-    marks = []
+def _marks(x: Axis, y: Axis, of: Picture) -> Iterator[str]:
     if of.window is not None:
-        left, right = (float(v) for v in x.at([of.window[0] - 0.5, of.window[1] + 0.5]))
-        marks.append(
+        left, right = x.at([of.window[0] - 0.5, of.window[1] + 0.5])
+        yield (
             f'<rect x="{left:.1f}" y="{TOP}" width="{right - left:.1f}" '
             f'height="{HEIGHT - TOP - BOTTOM}" fill="{NULL}" opacity="0.13"/>'
         )
     for name, level in of.levels.items():
-        at = float(y.at(level))
+        height = float(y.at(level))
         dashes = f'stroke="{NULL}" stroke-dasharray="5 4"'
-        marks += [f'<path d="M{LEFT} {at:.1f}H{WIDTH - RIGHT}" {dashes}/>']
-        marks += [word(LEFT + 4, at - 4, name, "start")]
+        yield f'<path d="M{LEFT} {height:.1f}H{WIDTH - RIGHT}" {dashes}/>'
+        yield word(LEFT + 4, height - 4, name, "start")
     if of.chance is not None:
         values, ranks = of.chance
         inside = ranks >= x.low
-        marks.append(line(x.at(ranks[inside]), y.at(values[inside]), NULL))
-    k, n = of.k or 0, of.values.size
-    marks.append(_points(x, y, of, _thin(x, k, n), "currentColor", opacity=0.55))
-    marks.append(_points(x, y, of, _thin(x, 0, k), KEPT))
-    return marks if of.k is None else [*marks, _cut_line(x, k)]
+        yield line(x.at(ranks[inside]), y.at(values[inside]), NULL)
+    k = of.k or 0
+    rest, kept = _thin(x, k, of.values.size), _thin(x, 0, k)
+    yield dots(x.at(rest + 1.0), y.at(of.values[rest]), "currentColor", opacity=0.55)
+    yield dots(x.at(kept + 1.0), y.at(of.values[kept]), KEPT)
+    if of.k is not None:
+        # Scores fall: words have room at the bottom on the left, and on top on the right.
+        early = 2 * x.at(k + 0.5) < LEFT + WIDTH
+        place = (HEIGHT - BOTTOM - 8, "start") if early else (TOP + 12, "end")
+        yield upright(x, k + 0.5, f"cut: {k}", *place)
 
 
 def _thin(x: Axis, first: int, last: int, most: int = _POINTS) -> IntArray:
@@ -163,12 +238,6 @@ def dots(x: FloatArray, y: FloatArray, colour: str, width: float = 5, opacity: f
     )
 
 
-def _points(
-    x: Axis, y: Axis, of: Picture, at: IntArray, colour: str, width: float = 5, opacity: float = 1.0
-) -> str:
-    return dots(x.at(at + 1.0), y.at(of.values[at]), colour, width, opacity)
-
-
 def line(x: FloatArray, y: FloatArray, colour: str, opacity: float = 1.0) -> str:
     path = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
     return (
@@ -178,22 +247,11 @@ def line(x: FloatArray, y: FloatArray, colour: str, opacity: float = 1.0) -> str
 
 
 def upright(x: Axis, value: float, name: str, y: float, anchor: str) -> str:
-    """Return a line from top to bottom with its name beside it."""
     at = float(x.at(value))
     return (
         f'<path d="M{at:.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="{KEPT}" stroke-width="1.5"/>'
         + word(at + (6 if anchor == "start" else -6), y, name, anchor, KEPT)
     )
-
-
-def _cut_line(x: Axis, k: int) -> str:
-    """Return the cut after ``k`` results.
-
-    Scores fall, so there is room for words at the bottom on the left, on top on the right.
-    """
-    early = 2 * x.at(k + 0.5) < LEFT + WIDTH
-    words = (HEIGHT - BOTTOM - 8, "start") if early else (TOP + 12, "end")
-    return upright(x, k + 0.5, f"cut: {k}", *words)
 
 
 def word(x: float, y: float, words: str, anchor: str, colour: str = "currentColor") -> str:
@@ -203,7 +261,6 @@ def word(x: float, y: float, words: str, anchor: str, colour: str = "currentColo
 
 
 def frame(x: Axis, y: Axis, x_name: str, y_name: str) -> Iterator[str]:
-    """Yield the axes with their ticks and names; no name means no ticks."""
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     yield (
         f'<path d="M{LEFT} {TOP}V{bottom}H{right}" stroke="currentColor" stroke-opacity="0.5" '
@@ -229,14 +286,11 @@ def bars(
     counts: IntArray,
     colours: Sequence[str],
     of: str,
-    heights: FloatArray | None = None,
     opacity: float = 1.0,
 ) -> Iterator[str]:
     """Yield the bars of a histogram, which say how many there are; no bar where there are none."""
-    tall = counts if heights is None else heights
     for i in np.flatnonzero(counts).tolist():
-        left, right = (float(v) for v in x.at(edges[i : i + 2]))
-        top = float(y.at(tall[i]))
+        (left, right), top = x.at(edges[i : i + 2]), float(y.at(counts[i]))
         yield (
             f'<rect x="{left:.1f}" y="{top:.1f}" width="{max(right - left - 1, 0.5):.1f}" '
             f'height="{HEIGHT - BOTTOM - top:.1f}" fill="{colours[i]}" fill-opacity="{opacity}">'
@@ -253,35 +307,29 @@ def facts(known: Mapping[str, str]) -> str:
 
 
 def key(names: Mapping[str, str]) -> str:
-    """Return the meaning of the colours, in a line above the picture."""
     marks = (f'<tspan dx="8" fill="{c}">&#9679;</tspan> {text(name)}' for name, c in names.items())
     place = f'x="{WIDTH - RIGHT}" y="{TOP - 3}" text-anchor="end" fill="currentColor"'
     return f"<text {place}>{''.join(marks)}</text>"
 
 
-def explained(warnings: Sequence[str]) -> dict[str, str]:
-    return {name: WARNINGS.get(name, "") for name in warnings}
-
-
 def figure(
-    head: str, title: str, about: str, body: Sequence[str], warnings: Mapping[str, str]
+    head: str,
+    title: str,
+    about: str,
+    body: Sequence[str],
+    warnings: Iterable[str] = (),
+    of: str = "",
 ) -> str:
-    """Return head, picture and warnings as one element."""
+    """Return head, picture and warnings as one element; warnings ``of`` lists are counted."""
     notes = "".join(
-        f'<div><span style="color:{KEPT}">&#9888;</span> <b>{text(name)}</b>: {text(meaning)}</div>'
-        for name, meaning in warnings.items()
+        f'<div><span style="color:{KEPT}">&#9888;</span> '
+        f"<b>{name}{of and f' ({count} {of})'}</b>: {text(WARNINGS.get(name, ''))}</div>"
+        for name, count in Counter(warnings).items()
     )
     return card(f"<div>{head}</div>{svg(title, about, body) if body else ''}{notes}")
 
 
-def svg(
-    title: str,
-    about: str,
-    body: Sequence[str],
-    size: str = f"{WIDTH} {HEIGHT}",
-    width: str = "100%",
-) -> str:
-    """Return a picture; by default it is as wide as its place."""
+def svg(title: str, about: str, body: Sequence[str], size: str = _SIZE, width: str = "100%") -> str:
     return (
         f'<svg role="img" viewBox="0 0 {size}" width="{width}" font-size="11" '
         'xmlns="http://www.w3.org/2000/svg">'
@@ -290,7 +338,6 @@ def svg(
 
 
 def card(content: str, width: str = "max-width:40em") -> str:
-    """Return the content in the frame and type that all pictures share."""
     return f'<div style="{width};{_CARD}">{content}</div>'
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from paretocut.callbacks.journal import Journal, stamp
+from paretocut.callbacks import Journal, stamp
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.lists import IntArray
 from paretocut.schema.parameters import check_positive_int, check_probability

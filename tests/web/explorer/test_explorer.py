@@ -20,7 +20,7 @@ import paretocut as pc
 from paretocut.calibration import calibrated, nonsense_queries
 from paretocut.cli import main
 from paretocut.cli._main import build_parser
-from paretocut.cli.explore import exploration
+from paretocut.cli.serving import exploration
 from paretocut.truncators import Gated, ScoreThreshold
 from paretocut.web.explorer import report, views
 from paretocut.web.explorer.compared import compared_view

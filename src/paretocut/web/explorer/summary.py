@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from paretocut.evaluation.result import DEFAULT
-from paretocut.show.drawing import by_rank, svg
-from paretocut.show.picture import of_cut
+from paretocut.show.drawing import by_rank, of_cut, svg
 from paretocut.web.explorer.exploration import Exploration, Method
 from paretocut.web.explorer.views import metric_label, result_rows, verdict
 

@@ -22,7 +22,7 @@ from paretocut.evaluation.result import DEFAULT, without_answer
 from paretocut.io import write_qrels
 from paretocut.lists import FloatArray, IntArray, RankedList
 from paretocut.metrics import is_share
-from paretocut.show.picture import Picture, of_fit, tail_histogram
+from paretocut.show.drawing import Picture, of_fit, tail_histogram
 from paretocut.show.plots import frontier_points
 from paretocut.tail import SurpriseFit
 from paretocut.truncators import Calibrated, Gated, ScoreThreshold

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paretocut.callbacks.journal import Journal
+from paretocut.callbacks import Journal
 from paretocut.errors import DataFormatError, InvalidParameterError
 
 
@@ -59,7 +59,7 @@ def test_a_journal_of_another_run_is_left_exactly_as_it_was(tmp_path: Path, end:
 
 FULL_DISK = """
 import resource, sys
-from paretocut.callbacks.journal import Journal
+from paretocut.callbacks import Journal
 book = Journal(sys.argv[1], holds="notes", head={}, who="test", name="path")
 book.add({"answer": 1})
 size = len(open(sys.argv[1], "rb").read())

@@ -1,1 +1,0 @@
-"""Functions of users: waiting for asynchronous ones, and a file that keeps their answers."""
