@@ -794,7 +794,9 @@ def test_format_is_told_by_the_name_or_by_the_caller(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameterError, match=r"must end in one of \.run, \.trec.*bm25"):
         read_lists(tmp_path / "input.bm25")
     assert contents(read_lists(tmp_path / "input.bm25", "trec")) == parse_slowly(RUN)
-    with pytest.raises(InvalidParameterError, match=r"format must be one of trec, jsonl, .*'xml'"):
+    with pytest.raises(
+        InvalidParameterError, match=r"format must be one of 'trec', 'jsonl', .*'xml'"
+    ):
         write_lists(tmp_path / "x", read_trec(io.BytesIO(RUN)), "xml")  # type: ignore[arg-type]
 
 

@@ -1,6 +1,6 @@
-"""Ranked lists as JSONL, CSV, Parquet and Arrow tables, one row per query.
+"""Files of ranked lists in any format: runs, and tables of one row per query.
 
-The columns have one meaning in all formats:
+The columns of a table have one meaning in all formats:
 
 ================ =======================================================
 ``query_id``     name of the query
@@ -10,66 +10,51 @@ The columns have one meaning in all formats:
 ``num_relevant`` relevant documents in the collection (optional)
 ================ =======================================================
 
-Other columns are ignored; embeddings are not stored. In CSV a list is written with spaces between
-its items. CSV files with one row per *result* can be read too, with ``query_id``, ``score`` and
-optionally ``doc_id`` and ``relevance``. JSONL and CSV need nothing but Python and are read line by
-line; Parquet and Arrow need the extra ``arrow``.
+Other columns are ignored.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from functools import partial
-from typing import IO, Literal, TypeAlias
+from typing import IO, Any, Literal, TypeAlias
 
 from paretocut.errors import InvalidParameterError
-from paretocut.io import arrow, csv, jsonl, parquet
-from paretocut.io.rows import RowGatherer, RowsByLine, numbers_of_relevant
-from paretocut.io.streams import (
-    BLOCK_RESULTS,
-    NotInBlocks,
-    OpenSource,
-    Source,
-    Target,
-    open_source,
-    open_target,
-)
+from paretocut.io import formats
+from paretocut.io.rows import is_utf8, lists_of_rows, numbers_of_relevant
+from paretocut.io.streams import NotInBlocks, Source, Target, open_source, open_target, pass_on
 from paretocut.io.trec import Qrels, judge_lists, read_trec, run_in_blocks, write_run
 from paretocut.lists import RankedLists
-from paretocut.schema.parameters import shown
+from paretocut.schema.parameters import check_choice
 
 Format: TypeAlias = Literal["trec", "jsonl", "csv", "tsv", "parquet", "arrow"]
+_Ids: TypeAlias = tuple[str, Callable[[list[str]], bool]]
 
-_SUFFIXES: dict[str, Format] = {
-    "": "trec",
-    ".run": "trec",
-    ".trec": "trec",
-    ".txt": "trec",
-    ".res": "trec",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
+_SUFFIXES: dict[Format, tuple[str, ...]] = {
+    "trec": ("", ".run", ".trec", ".txt", ".res"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "csv": (".csv",),
+    "tsv": (".tsv",),
+    "parquet": (".parquet",),
+    "arrow": (".arrow", ".feather"),
 }
-_FORMATS = tuple(dict.fromkeys(_SUFFIXES.values()))
-_READERS: dict[str, Callable[[OpenSource], RowsByLine]] = {
-    "jsonl": jsonl.read,
-    "csv": csv.read,
-    "tsv": csv.read,
-    "parquet": parquet.read,
-    "arrow": arrow.read,
-}
-_WRITERS: dict[str, Callable[[IO[bytes], Iterable[RankedLists]], None]] = {
-    "jsonl": jsonl.write,
-    "csv": csv.write,
-    "tsv": partial(csv.write, delimiter="\t"),
-    "parquet": parquet.write,
-    "arrow": arrow.write,
+# Which ids a format can hold; CSV leaves carriage returns without quotes, and spaces part lists.
+_UTF8: _Ids = ("UTF-8", is_utf8)
+_LINES: _Ids = ("UTF-8 without carriage returns", lambda x: is_utf8(x) and "\r" not in "".join(x))
+_WORDS: _Ids = ("words of UTF-8 without spaces", lambda x: is_utf8(x) and " ".join(x).split() == x)
+# How a table is read and written, and the ids of queries and documents that it can hold.
+_TABLES: dict[Format, tuple[Callable[..., Any], Callable[..., None], _Ids, _Ids]] = {
+    "jsonl": (formats.read_jsonl, formats.write_jsonl, _UTF8, _UTF8),
+    "csv": (formats.read_csv, formats.write_csv, _LINES, _WORDS),
+    "tsv": (formats.read_csv, partial(formats.write_csv, delimiter="\t"), _LINES, _WORDS),
+    "parquet": (
+        partial(formats.read_arrow, parquet=True),
+        partial(formats.write_arrow, parquet=True),
+        _UTF8,
+        _UTF8,
+    ),
+    "arrow": (formats.read_arrow, formats.write_arrow, _UTF8, _UTF8),
 }
 
 
@@ -91,17 +76,13 @@ def read_lists(
     ----------
     source
         Path, "-" for standard input, or an open binary file; plain, gzip or xz.
+    min_grade, missing, unjudged, higher_is_better, max_bytes
+        As for `read_trec`.
     format
         "trec", "jsonl", "csv", "tsv", "parquet" or "arrow"; by default the end of the name decides,
         and TREC is used if there is no name.
     qrels
         Judgements in TREC format; they replace relevance from the file.
-    min_grade, missing, unjudged
-        As for `with_qrels`.
-    higher_is_better
-        False for distances.
-    max_bytes
-        Refuse a file that is larger than this once decompressed; for files from strangers.
     max_list_bytes
         Refuse a line of JSONL or CSV larger than this; 128 MiB by default.
 
@@ -125,8 +106,8 @@ def read_lists(
         )
     else:
         with open_source(source, max_bytes, max_list_bytes) as opened:
-            reader = _READERS[chosen](opened)
-            (lists,) = _gathered(opened, reader, higher_is_better, min_grade)
+            rows = _TABLES[chosen][0](opened)
+            (lists,) = lists_of_rows(opened, rows, higher_is_better, min_grade)
     return judge_lists(lists, qrels, "read_lists", min_grade, missing, unjudged, max_bytes)
 
 
@@ -146,7 +127,7 @@ def read_blocks(
     with open_source(source, max_bytes, max_list_bytes) as opened:
         if format != "trec":
             opened.in_blocks = True
-            yield from _gathered(opened, _READERS[format](opened), higher_is_better)
+            yield from lists_of_rows(opened, _TABLES[format][0](opened), higher_is_better)
             return
         seen: set[str] = set()
         for block in run_in_blocks(opened, higher_is_better):
@@ -156,22 +137,6 @@ def read_blocks(
                 raise NotInBlocks(f"{opened.name} has query {again!r} in two places")
             seen.update(names)
             yield block
-
-
-def _gathered(
-    source: OpenSource, reader: RowsByLine, higher_is_better: bool, min_grade: float = 1
-) -> Iterator[RankedLists]:
-    """Yield the rows of a table as lists, in blocks where the source is read in blocks."""
-    gatherer = RowGatherer(source.name, min_grade)
-    blocks = 0
-    with closing(reader) as rows:
-        for line, row in rows:
-            gatherer.add(line, row)
-            if source.in_blocks and (gatherer.results >= BLOCK_RESULTS or source.paused):
-                yield gatherer.build(higher_is_better=higher_is_better)
-                blocks += 1
-    if gatherer.rows or not blocks:
-        yield gatherer.build(higher_is_better=higher_is_better)
 
 
 def write_lists(
@@ -196,7 +161,8 @@ def write_lists(
     with open_target(target) as out:
         if chosen == "trec":
             return write_run(out, blocks)
-        _WRITERS[chosen](out, blocks)
+        _, write, *holds = _TABLES[chosen]
+        write(out, _passed_on(blocks, holds, out))
     return []
 
 
@@ -215,24 +181,39 @@ def _alike(blocks: Iterable[RankedLists]) -> Iterator[RankedLists]:
         yield block
 
 
+def _passed_on(
+    blocks: Iterable[RankedLists], holds: list[_Ids], out: IO[bytes]
+) -> Iterator[RankedLists]:
+    """Yield the blocks, if the format can hold their ids, and flush what is written of each."""
+    for lists in blocks:
+        documents = [] if lists.doc_ids is None else lists.doc_ids.values.tolist()
+        ids = {"query_ids": lists.query_ids.tolist(), "doc_ids": documents}
+        for (name, texts), (allowed, fits) in zip(ids.items(), holds, strict=True):
+            if not fits(texts):
+                odd = next(text for text in texts if not fits([text]))
+                raise InvalidParameterError(
+                    f"write_lists: {name} must be {allowed} in this format, got {odd!r}"
+                )
+        yield lists
+        pass_on(out)
+
+
 def format_of(source: Source, format: Format | None = None, *, who: str) -> Format:
     """Return the format of a file: the one given, or else the one its name ends in."""
     if format is not None:
-        if format not in _FORMATS:
-            raise InvalidParameterError(
-                f"format must be one of {', '.join(_FORMATS)}, got {shown(format)}", who=who
-            )
+        check_choice(format, _SUFFIXES, who=who, name="format")
         return format
     if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":
         return "trec"
-    stem, suffix = os.path.splitext(os.fspath(source).lower())
-    if suffix in (".gz", ".xz"):
-        suffix = os.path.splitext(stem)[1]
-    found = _SUFFIXES.get(suffix)
-    if found is None:
-        raise InvalidParameterError(
-            f"the name must end in one of {', '.join(filter(None, _SUFFIXES))} "
-            f"(or .gz, .xz after it), or format must name it, got {os.fspath(source)!r}",
-            who=who,
-        )
-    return found
+    stem, end = os.path.splitext(os.fspath(source).lower())
+    if end in (".gz", ".xz"):
+        end = os.path.splitext(stem)[1]
+    for found, ends in _SUFFIXES.items():
+        if end in ends:
+            return found
+    known = ", ".join(name for ends in _SUFFIXES.values() for name in ends if name)
+    raise InvalidParameterError(
+        f"the name must end in one of {known} (or .gz, .xz after it), or format must name it, "
+        f"got {os.fspath(source)!r}",
+        who=who,
+    )

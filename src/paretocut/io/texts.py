@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from paretocut.errors import DataFormatError
 from paretocut.io.rows import json_object, text_lines
 from paretocut.io.streams import OpenSource, Source, open_source
 
@@ -37,9 +36,7 @@ def read_texts(source: Source, wanted: Container[str] | None = None) -> dict[str
             if wanted is not None and name not in wanted:
                 continue
             if texts.setdefault(name, text) != text:
-                raise DataFormatError(
-                    opened.name, opened.line, f"{name} must have one text, got another before"
-                )
+                raise opened.broken(f"{name} must have one text, got another before")
     return texts
 
 
@@ -49,14 +46,10 @@ def _entry(source: OpenSource, line: str) -> tuple[str, str]:
         name, text = row.get("id", row.get("_id")), row.get("text")
         if not isinstance(name, (str, int)) or not isinstance(text, str):
             got = ", ".join(row) or "nothing"
-            raise DataFormatError(source.name, source.line, f"expected an id and a text, got {got}")
+            raise source.broken(f"expected an id and a text, got {got}")
         title = str(row.get("title") or "").strip()
         return str(name), f"{title}. {text}" if title else text
     name, tab, text = line.rstrip("\r\n").partition("\t")
     if not tab:
-        raise DataFormatError(
-            source.name,
-            source.line,
-            "expected a JSON object, or a name, a tab and a text, got neither",
-        )
+        raise source.broken("expected a JSON object, or a name, a tab and a text, got neither")
     return name, text

@@ -1,14 +1,7 @@
 """TREC runs and judgements.
 
-A run has one result per line, ``qid Q0 docno rank score tag``; judgements (qrels) have
-``qid iter docno grade``. Fields are separated by any mix of spaces and tabs. Files may be plain,
-gzip or xz. They are parsed by the compiled kernel in chunks, so memory goes to the columns that are
-kept (scores and document ids) and not to the text.
-
-Order is trec_eval's: by score, ties by document id, both descending; the rank in the file is
-ignored. Scores are compared as doubles, as trec_eval's current sources do; older releases, and
-pytrec_eval, first round them to single precision and so see ties between scores that differ by less
-than about one part in ten million.
+The compiled kernel parses them in chunks, so memory goes to the columns that are kept (scores and
+document ids) and not to the text.
 """
 
 from __future__ import annotations
@@ -81,7 +74,7 @@ class Qrels:
     query_ids
         Names of the judged queries, in order of first appearance.
     doc_ids, grades
-        `Ragged` columns with the judged documents (strings) and their grades (int32).
+        `Ragged` columns with the judged documents and their grades.
     """
 
     query_ids: NDArray[np.str_]
@@ -118,8 +111,8 @@ def read_trec(
 ) -> RankedLists:
     r"""Return the ranked lists of a TREC run, with relevance when judgements are given.
 
-    Queries keep the order of the run. With judgements, some queries may be left out; see
-    `with_qrels`. If run and judgements differ, a `CoverageWarning` names the difference.
+    Queries keep the order of the run, those without judgements are left out, and results are in
+    trec_eval's order: by score, ties by document id, both descending.
 
     Parameters
     ----------
@@ -132,7 +125,7 @@ def read_trec(
     higher_is_better
         False when the file holds distances.
     max_bytes
-        Refuse a run, or judgements, larger than this once decompressed; for files from strangers.
+        Refuse a file larger than this once decompressed; for files from strangers.
 
     Raises
     ------
@@ -160,10 +153,8 @@ def read_qrels(qrels: Source, *, max_bytes: int | None = None) -> Qrels:
 
     Parameters
     ----------
-    qrels
-        Path, "-" for standard input, or an open binary file; plain, gzip or xz.
-    max_bytes
-        Refuse a file that is larger than this once decompressed; for files from strangers.
+    qrels, max_bytes
+        As ``run`` and ``max_bytes`` for `read_trec`.
     """
     with open_source(qrels, max_bytes) as opened:
         query_ids, offsets, grades, doc_ids = _read(opened, _chunks(opened), qrels=True)
@@ -193,22 +184,18 @@ def with_qrels(
     min_grade
         Smallest grade that counts as relevant.
     missing
-        How judged queries without results are treated. "drop" leaves them out, as trec_eval does:
-        right for a run that covers part of the topics. "empty" adds them as empty lists at the
-        end, as ``trec_eval -c`` and ir-measures do: right for a run in which a cut has emptied
-        queries.
+        "drop" leaves out judged queries without results, as trec_eval does: right for a run that
+        covers part of the topics. "empty" adds them as empty lists at the end, as ``trec_eval -c``
+        and ir-measures do: right for a run in which a cut has emptied queries.
     unjudged
-        How unjudged results count. "nonrelevant" gives them grade 0, as trec_eval does, which suits
-        deeply judged pools. "unknown" gives them NaN, which suits a few judgements per query. The
-        number of relevant documents of a partly judged list is then unknown too, and queries
-        without judgements stay.
+        "nonrelevant" gives unjudged results grade 0, as trec_eval does, which suits deeply judged
+        pools. "unknown" gives them NaN, which suits a few judgements per query. The number of
+        relevant documents is then unknown too, and queries without judgements stay.
 
     Examples
     --------
     >>> lists = RankedLists([[0.9, 0.5]], query_ids=["q1"], doc_ids=[["d1", "d2"]])
     >>> qrels = Qrels(np.array(["q1"]), Ragged.from_any([["d2"]]), Ragged.from_any([[1]]))
-    >>> with_qrels(lists, qrels)[0].relevance.tolist()
-    [0, 1]
     >>> with_qrels(lists, qrels, unjudged="unknown")[0].relevance.tolist()
     [nan, 1.0]
     """
@@ -373,13 +360,10 @@ def write_qrels(path: Target, lists: RankedLists) -> int:
             f"write_qrels: grades must be whole numbers, got {grades[broken[0]]}"
         )
     queries = lists.query_ids[lists.scores.rows[known]].tolist()
-    columns = (
-        _words(queries, "write_qrels", "strict"),
-        _words(lists.doc_ids.values[known].tolist(), "write_qrels"),
-        map(int, grades.tolist()),
-    )
+    documents = lists.doc_ids.values[known].tolist()
+    ids = _words(queries, "write_qrels", "strict"), _words(documents, "write_qrels")
     with open_target(path) as out:
-        out.writelines(b"%b 0 %b %d\n" % judgement for judgement in zip(*columns, strict=True))
+        out.writelines(b"%b 0 %b %d\n" % row for row in zip(*ids, grades.tolist(), strict=True))
     return int(grades.size)
 
 
@@ -398,18 +382,23 @@ def _words(ids: list[str], who: str, errors: str = "surrogateescape") -> list[by
 
 
 def _chunks(source: OpenSource) -> Iterator[bytes]:
-    while chunk := source.stream.read(CHUNK_BYTES):
-        yield chunk
+    return iter(source.chunk, b"")
 
 
 _Columns: TypeAlias = tuple[NDArray[Any], IntArray, NDArray[np.float64], NDArray[Any]]
 
 
 def _read(
-    source: OpenSource, chunks: Iterable[bytes], *, qrels: bool = False, negate: bool = False
+    source: OpenSource,
+    chunks: Iterable[bytes],
+    *,
+    qrels: bool = False,
+    negate: bool = False,
+    lines: int = 0,
 ) -> _Columns:
-    """Return query ids, offsets, scores or grades, and document ids."""
-    reader, good = TrecReader(qrels, negate), True
+    """Return query ids, offsets, scores or grades, and document ids; ``lines`` came before."""
+    reader = TrecReader(qrels, negate, lines)
+    good = True
     for chunk in chunks:
         good = reader.feed(chunk)
         source.line = reader.lines
@@ -449,26 +438,17 @@ def run_in_blocks(source: OpenSource, higher_is_better: bool) -> Iterator[Ranked
     text, lines, more = b"", 0, True
     while more:
         # As much again as there is: a list of many blocks is looked at a few times only.
-        chunk, more = source.chunk(max(CHUNK_BYTES, len(text)))
-        text += chunk
+        chunk = source.chunk(max(CHUNK_BYTES, len(text)))
+        text, more = text + chunk, bool(chunk)
         endless = len(text) > _LONG_LINE and b"\n" not in text  # which the kernel refuses
         end = _last_query(text) if more and not endless else len(text)
         source.line = lines
         source.check_size(len(text) - end)
         if end or not more:
-            try:
-                found = _read(source, [b"\n"[:lines], text[:end]], negate=not higher_is_better)
-            except TrecFormatError:
-                # Once more, with a blank line for each one before, to name the right line.
-                found = _read(source, [*_blank(lines), text[:end]], negate=not higher_is_better)
-            yield _lists_of(found, higher_is_better)
+            columns = _read(source, [text[:end]], negate=not higher_is_better, lines=lines)
+            yield _lists_of(columns, higher_is_better)
             lines += text.count(b"\n", 0, end)
             text = text[end:]
-
-
-def _blank(lines: int) -> Iterator[bytes]:
-    for i in range(0, lines, CHUNK_BYTES):
-        yield b"\n" * min(CHUNK_BYTES, lines - i)
 
 
 def _last_query(text: bytes) -> int:

@@ -86,7 +86,7 @@ class Ragged:
         elif isinstance(lists, tuple) and len(lists) == 2 and _are_offsets(lists[1]):
             ragged = cls(array(lists[0]), as_array(lists[1]))
         else:
-            ragged = _from_sequence(lists, dtype, array)
+            ragged = _from_sequence(lists, array)
         if array is not as_array:
             ragged = ragged.with_values(array(ragged.values))
         if dtype is None or ragged.values.dtype == dtype:
@@ -275,7 +275,7 @@ def _are_offsets(given: Any) -> bool:
     return hasattr(given, "__array__") and np.asarray(given).dtype.kind in "iu"
 
 
-def _from_sequence(lists: Any, dtype: Any, make: Callable[[Any], NDArray[Any]]) -> Ragged:
+def _from_sequence(lists: Any, make: Callable[[Any], NDArray[Any]]) -> Ragged:
     problem = "Ragged: lists must be a 2-D array or a sequence of 1-D arrays (one: [scores]), got "
     if hasattr(lists, "__array__"):
         array = as_array(lists)
@@ -292,9 +292,7 @@ def _from_sequence(lists: Any, dtype: Any, make: Callable[[Any], NDArray[Any]]) 
             raise InvalidScoresError(f"{problem}{part.ndim}-D data at position {i}")
     offsets = offsets_of(np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)))
     # An empty list has no type of its own: NumPy would call it float64 and so widen the others.
-    filled = [part for part in parts if part.size]
-    if not filled:
-        return Ragged(np.empty(0, dtype or np.float64), offsets)
+    filled = [part for part in parts if part.size] or parts[:1] or [np.empty(0)]
     try:
         return Ragged(np.concatenate(filled), offsets)
     except np.exceptions.DTypePromotionError:
