@@ -18,9 +18,7 @@ _UNSORTED = 10  # so many scores stand worst first by accident once in 3.6 milli
 
 
 def query_names(query_ids: ArrayLike | None, n: int) -> NDArray[Any]:
-    if query_ids is None:
-        return np.arange(n).astype(np.str_)
-    names = as_text(query_ids, "query_ids")
+    names = as_text(np.arange(n) if query_ids is None else query_ids, "query_ids")
     if names.shape != (n,):
         raise InvalidScoresError(
             f"RankedLists: query_ids must be {n} names, one per list, got shape {names.shape}"
@@ -52,9 +50,9 @@ def as_text(ids: Any, name: str = "doc_ids") -> NDArray[Any]:
             ids = list(map(str, ids))
         elif kinds != {str}:
             ids = [_one_id(item, name) for item in ids]
-    except InvalidScoresError:
-        raise
-    except ValueError:  # Python writes no integer of more than 4,300 digits
+    except ValueError as error:  # Python writes no integer of more than 4,300 digits
+        if isinstance(error, InvalidScoresError):
+            raise
         raise InvalidScoresError(
             f"RankedLists: {name} must have at most 4,300 digits, got an integer with more"
         ) from None
@@ -82,9 +80,8 @@ def code_points(*columns: NDArray[Any]) -> tuple[list[NDArray[np.uint32]], NDArr
     Names that end in NUL are numbered instead, in their order; then the names come too, by number.
     """
     if any(column.dtype == object for column in columns):
-        names, numbers = np.unique(
-            np.concatenate([column.astype(object) for column in columns]), return_inverse=True
-        )
+        whole = np.concatenate([column.astype(object) for column in columns])
+        names, numbers = np.unique(whole, return_inverse=True)
         ends = np.cumsum([len(column) for column in columns])[:-1]
         return np.split(numbers.reshape(-1, 1).astype(np.uint32), ends), names
     return [_rows(np.ascontiguousarray(column)) for column in columns], None
@@ -102,16 +99,16 @@ def aligned(column: RaggedLike | None, scores: Ragged, name: str) -> Ragged | No
     if column is None:
         return None
     ragged = Ragged.from_any(column, array=as_text if name == "doc_ids" else as_array)
-    if len(ragged) != len(scores):
+    who = f"RankedLists: {name}"
+    if (lists := len(ragged)) != len(scores):
         raise InvalidScoresError(
-            f"RankedLists: {name} must have as many lists as scores, {len(scores)}, "
-            f"got {len(ragged)}"
+            f"{who} must have as many lists as scores, {len(scores)}, got {lists}"
         )
-    different = np.flatnonzero(ragged.offsets != scores.offsets)
+    different = np.flatnonzero(ragged.lengths != scores.lengths)
     if different.size:
-        i = int(different[0]) - 1
+        i = int(different[0])
         raise InvalidScoresError(
-            f"RankedLists: {name} must be as long as scores in every list, "
+            f"{who} must be as long as scores in every list, "
             f"got {ragged.lengths[i]} for {scores.lengths[i]} scores in list {i}"
         )
     return ragged
@@ -126,15 +123,12 @@ def grades(
         return None
     values = column.values
     if values.dtype == object:
-        column = column.with_values(known_or_nan(values, min_grade))
-    if column.values.dtype.kind not in "biuf":
-        raise InvalidScoresError(
-            f"RankedLists: relevance must be numbers, got {column.values.dtype}"
-        )
-    if column.values.dtype.kind == "f":
-        known = np.where(np.isnan(column.values), 0, column.values)
-        refuse_not_finite(column.with_values(known), "RankedLists", "relevance", names)
-    return column
+        values = known_or_nan(values, min_grade)
+    if values.dtype.kind not in "biuf":
+        raise InvalidScoresError(f"RankedLists: relevance must be numbers, got {values.dtype}")
+    known = column.with_values(np.where(np.isnan(values), 0, values))
+    refuse_not_finite(known, "RankedLists", "relevance", names)
+    return column.with_values(values)
 
 
 def known_or_nan(items: Iterable[Any], min_grade: float) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.lists.ragged import IntArray, Ragged
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Parts:
     """Score and rank that each retriever gave each result of fused lists.
 
@@ -33,8 +33,6 @@ class Parts:
     >>> fused = pc.fuse({"words": words, "vectors": vectors}, method="rrf")
     >>> fused[0].doc_ids.tolist(), fused.parts.ranks[1][0].tolist()
     (['b', 'a', 'c'], [1, 0, 2])
-    >>> fused.parts.describe(0, 1)
-    'words: 7, rank 1; vectors: not found'
     """
 
     names: tuple[str, ...]
@@ -50,23 +48,7 @@ class Parts:
         return "; ".join(words)
 
     def of_list(self, query: int) -> list[dict[str, dict[str, float]]]:
-        """Return score and rank by retriever for each result of a fused list.
-
-        Retrievers that did not find a result are left out.
-
-        Parameters
-        ----------
-        query
-            Position of the list.
-
-        Examples
-        --------
-        >>> import paretocut as pc
-        >>> words = pc.RankedLists([[7.0, 2.0]], doc_ids=[["a", "b"]])
-        >>> vectors = pc.RankedLists([[0.9]], doc_ids=[["a"]])
-        >>> pc.fuse({"words": words, "vectors": vectors}).parts.of_list(0)[1]
-        {'words': {'score': 2.0, 'rank': 2}}
-        """
+        """Return score and rank of each result of a fused list, by the retrievers that found it."""
         rows: list[dict[str, dict[str, float]]] = [{} for _ in self.scores[0][query]]
         for name, scores, ranks in zip(self.names, self.scores, self.ranks, strict=True):
             own = zip(rows, scores[query].tolist(), ranks[query].tolist(), strict=True)
@@ -100,9 +82,3 @@ class Parts:
 
         scores, ranks = (item.scores for item in items), (item.ranks for item in items)
         return Parts(names, whole(scores), whole(ranks))
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __repr__(self) -> str:
-        return f"Parts({', '.join(self.names)})"

@@ -74,16 +74,21 @@ class Ragged:
         dtype: Any = None,
         array: Callable[[Any], NDArray[Any]] = as_array,
     ) -> Ragged:
-        """Return the lists as ``Ragged``, without a copy if the layout allows it.
+        """Return ``lists`` as ``Ragged``, without a copy if the layout allows it.
 
         A pair is values and offsets if its second part is an array of integers; otherwise it is
-        two lists. ``array`` makes an array of the values of one list, or of all.
+        two lists. The values get the type ``dtype``; ``array`` makes an array of those of one list.
         """
         if isinstance(lists, Ragged):
             ragged = lists
         elif type(lists).__module__.partition(".")[0] == "pyarrow":
             ragged = _from_arrow(lists)
-        elif isinstance(lists, tuple) and len(lists) == 2 and _are_offsets(lists[1]):
+        elif (
+            isinstance(lists, tuple)
+            and len(lists) == 2
+            and hasattr(lists[1], "__array__")
+            and np.asarray(lists[1]).dtype.kind in "iu"
+        ):
             ragged = cls(array(lists[0]), as_array(lists[1]))
         else:
             ragged = _from_sequence(lists, array)
@@ -269,10 +274,6 @@ def offsets_of(lengths: IntArray) -> IntArray:
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
-
-
-def _are_offsets(given: Any) -> bool:
-    return hasattr(given, "__array__") and np.asarray(given).dtype.kind in "iu"
 
 
 def _from_sequence(lists: Any, make: Callable[[Any], NDArray[Any]]) -> Ragged:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,17 +32,12 @@ from paretocut.lists.ragged import (
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import check_bool, check_int, check_numbers, check_probability
 
-_BARE: dict[str, Any] = {
-    "relevance": None,
-    "doc_ids": None,
-    "query_embeddings": None,
-    "doc_embeddings": None,
-    "min_grade": 1,
-    "parts": None,
-    "_query_ids": None,
-    "_num_relevant": None,
-}  # of lists that have only scores
+_COLUMNS = (
+    *("scores", "relevance", "doc_ids", "parts"),
+    *("query_embeddings", "doc_embeddings", "_num_relevant"),
+)
 _UNKNOWN = -1  # in the place of a number of relevant documents
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,18 +48,10 @@ class RankedList(Drawn):
     ----------
     query_id
         Name of the query.
-    scores
-        Scores as they were given, best first: falling, or rising if they are distances.
-    relevance, relevant, num_relevant
-        Grades, which of them count as relevant, and the number of relevant documents in the
-        collection; None without judgements. The grade of an unjudged result is NaN; then
-        ``relevant`` is None too.
-    doc_ids
-        Names of the results, or None.
-    higher_is_better
-        False if the scores are distances.
-    min_grade
-        Smallest grade that counts as relevant.
+    scores, relevance, doc_ids, num_relevant, higher_is_better, min_grade
+        As in `RankedLists`; None for what is not known.
+    relevant
+        Which results are relevant, if all are judged.
     """
 
     query_id: str
@@ -101,12 +88,12 @@ class RankedLists(Drawn):
     scores
         Scores of each list: anything `Ragged.from_any` takes. NaN and infinity are refused.
     relevance
-        Grades of the results, in the layout of ``scores``: booleans, integers or floats. None
-        and NaN mean that nobody judged the result: unknown is not irrelevant.
+        Grades of the results, in the layout of ``scores``. None and NaN mean that nobody judged
+        the result: unknown is not irrelevant.
     query_ids
         One name per list, text or whole numbers; by default "0", "1", ...
     doc_ids
-        Names of the results, text or whole numbers, in the layout of ``scores``.
+        Names of the results, text or whole numbers, in the layout of ``scores``; kept as text.
     num_relevant
         Relevant documents in the collection, one number per list; by default those retrieved.
     query_embeddings
@@ -121,10 +108,9 @@ class RankedLists(Drawn):
     Attributes
     ----------
     scores, relevance, doc_ids
-        `Ragged` columns (the last two may be None). Document ids are text: a number 7 or 7.0 is
-        "7". The column holds objects if an id ends in NUL, which NumPy's own strings drop.
+        `Ragged` columns; the last two may be None.
     query_ids, query_embeddings, doc_embeddings
-        Arrays (the embeddings may be None).
+        Arrays; the embeddings may be None.
     higher_is_better, min_grade
         As given.
     parts
@@ -132,9 +118,8 @@ class RankedLists(Drawn):
 
     Notes
     -----
-    Lists may be judged in part. `judged` says which results have a grade, and `fully_judged`
-    whether all have one. Whatever needs all grades (`relevant`, `num_relevant`, metrics, most
-    truncators) refuses lists with missing ones, and never treats an unknown result as irrelevant.
+    Whatever needs all grades (`relevant`, `num_relevant`, metrics, most truncators) refuses lists
+    that are judged in part, and never treats an unknown result as irrelevant.
 
     Examples
     --------
@@ -143,23 +128,18 @@ class RankedLists(Drawn):
     RankedLists(2 lists, 4 results, judged)
     >>> lists[0].scores.tolist(), lists[0].relevance.tolist(), lists.num_relevant.tolist()
     ([0.9, 0.4, 0.2], [1, 1, 0], [2, 0])
-    >>> distances = RankedLists([[0.7, 0.1]], higher_is_better=False)
-    >>> distances[0].scores.tolist(), distances.merit[0].tolist()
-    ([0.1, 0.7], [-0.1, -0.7])
-    >>> RankedLists([[0.9, 0.4, 0.2]], relevance=[[1, None, 0]])
-    RankedLists(1 lists, 3 results, 2 judged)
     """
 
     scores: Ragged
-    relevance: Ragged | None
-    doc_ids: Ragged | None
-    query_embeddings: NDArray[Any] | None
-    doc_embeddings: NDArray[Any] | None
-    higher_is_better: bool
-    min_grade: float
-    parts: Parts | None
-    _query_ids: NDArray[Any] | None
-    _num_relevant: IntArray | None
+    relevance: Ragged | None = None
+    doc_ids: Ragged | None = None
+    query_embeddings: NDArray[Any] | None = None
+    doc_embeddings: NDArray[Any] | None = None
+    higher_is_better: bool = True
+    min_grade: float = 1
+    parts: Parts | None = None
+    _query_ids: NDArray[Any] | None = None
+    _num_relevant: IntArray | None = None
 
     def __init__(
         self,
@@ -179,19 +159,17 @@ class RankedLists(Drawn):
         n = len(ragged)
         names = None if query_ids is None else query_names(query_ids, n)  # else made when asked for
         order = best_first(ragged, higher_is_better, "RankedLists", names)
-        columns = {
-            "scores": ragged,
-            "relevance": grades(relevance, ragged, names, min_grade),
-            "doc_ids": aligned(doc_ids, ragged, "doc_ids"),
-            "query_embeddings": matrix(query_embeddings, n, "query_embeddings", "lists"),
-            "doc_embeddings": matrix(
-                doc_embeddings, ragged.values.size, "doc_embeddings", "results"
-            ),
-            "higher_is_better": higher_is_better,
-            "min_grade": min_grade,
-            "_query_ids": names,
-        }
-        self.__dict__.update(_BARE | columns)
+        results = ragged.values.size
+        self.__dict__.update(
+            scores=ragged,
+            relevance=grades(relevance, ragged, names, min_grade),
+            doc_ids=aligned(doc_ids, ragged, "doc_ids"),
+            query_embeddings=matrix(query_embeddings, n, "query_embeddings", "lists"),
+            doc_embeddings=matrix(doc_embeddings, results, "doc_embeddings", "results"),
+            higher_is_better=higher_is_better,
+            min_grade=min_grade,
+            _query_ids=names,
+        )
         if order is not None:
             self.__dict__.update(vars(self._picked(ragged.with_values(order))))
         self.__dict__["_num_relevant"] = self._checked_num_relevant(num_relevant)
@@ -237,16 +215,16 @@ class RankedLists(Drawn):
                 refuse_worst_first(scores, higher_is_better, who=who)
             scores = scores.with_values(scores.values[order])
         lists = object.__new__(cls)
-        lists.__dict__.update(_BARE, scores=scores, higher_is_better=higher_is_better)
+        lists.__dict__.update(scores=scores, higher_is_better=higher_is_better)
         return lists, order
 
     @property
     def query_ids(self) -> NDArray[Any]:
         """Names of the queries; "0", "1", ... if none were given."""
-        if self._query_ids is None:
-            object.__setattr__(self, "_query_ids", query_names(None, len(self)))
-        assert self._query_ids is not None
-        return self._query_ids
+        names = self._query_ids
+        if names is None:
+            names = self.__dict__["_query_ids"] = query_names(None, len(self))
+        return names
 
     @property
     def merit(self) -> Ragged:
@@ -258,59 +236,51 @@ class RankedLists(Drawn):
     @property
     def relevant(self) -> Ragged:
         """Which results are relevant, with grade ``min_grade`` or more."""
-        column = self._judgements("relevant")
+        column = self._judgements("relevant", self.relevance)
         if not self.fully_judged:
-            missing = np.flatnonzero(self.scores.count(np.isnan(column.values)))
-            i = int(missing[0])
+            missing = self.scores.count(np.isnan(column.values))
+            i = int(np.flatnonzero(missing)[0])
             raise InvalidScoresError(
                 "RankedLists: relevant needs a judgement of every result, but nobody judged "
-                f"{np.isnan(column[i]).sum()} of the {len(column[i])} results of query "
+                f"{missing[i]} of the {len(column[i])} results of query "
                 f"{str(self.query_ids[i])!r}; use a method that takes lists judged in part "
                 "(Consensus), or grade these results 0 if unjudged means not relevant"
             )
         return column.with_values(self.is_relevant(column.values))
 
     def is_relevant(self, grades: NDArray[Any]) -> BoolArray:
-        """Return which of these grades count as relevant; NaN, unknown, does not.
-
-        Parameters
-        ----------
-        grades
-            Grades of results, such as ``relevance.values``.
-        """
+        """Return which of these ``grades`` count as relevant; NaN, unknown, does not."""
         return _counts(grades, self.min_grade)
 
     @property
     def judged(self) -> Ragged:
         """Which results somebody judged."""
-        column = self._judgements("judged")
+        column = self._judgements("judged", self.relevance)
         return column.with_values(~np.isnan(column.values))
 
     @property
     def fully_judged(self) -> bool:
         """Whether there are judgements, and every result has one."""
-        column = self.relevance
-        if column is None:
-            return False
-        return column.values.dtype.kind != "f" or not np.isnan(column.values).any()
+        return self.relevance is not None and not np.isnan(self.relevance.values).any()
 
     @property
     def num_relevant(self) -> IntArray:
         """Number of relevant documents in the collection, one per list."""
-        if self._num_relevant is None:
-            raise _without_judgements("num_relevant")
-        unknown = np.flatnonzero(self._num_relevant == _UNKNOWN)
+        numbers = self._judgements("num_relevant", self._num_relevant)
+        unknown = np.flatnonzero(numbers == _UNKNOWN)
         if unknown.size:
             raise InvalidScoresError(
                 "RankedLists: num_relevant must be given for lists that are judged in part, got "
                 f"none for query {str(self.query_ids[unknown[0]])!r}"
             )
-        return self._num_relevant
+        return numbers
 
-    def _judgements(self, name: str) -> Ragged:
-        if self.relevance is None:
-            raise _without_judgements(name)
-        return self.relevance
+    def _judgements(self, name: str, found: _Found | None) -> _Found:
+        if found is None:
+            raise InvalidScoresError(
+                f"RankedLists: {name} needs judgements, but these lists were made without relevance"
+            )
+        return found
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -329,8 +299,9 @@ class RankedLists(Drawn):
         """
         if isinstance(index, (int, np.integer)):
             return self._one(range(len(self))[index])
-        positions = np.arange(len(self))[index if isinstance(index, slice) else _index(index)]
-        return self._take(positions)
+        if not isinstance(index, slice):
+            index = np.asarray(index, dtype=None if np.size(index) else np.int64)
+        return self._take(np.arange(len(self))[index])
 
     def _one(self, i: int) -> RankedList:
         judgements = relevant = None
@@ -400,7 +371,7 @@ class RankedLists(Drawn):
         Parameters
         ----------
         divisors
-            One number per list, such as `paretocut.background.QueryScale` gives for lexical scores.
+            One number per list.
         """
         given = check_numbers(divisors, who="RankedLists.divided_by", name="divisors")
         if given.shape != (len(self),) or not (given > 0).all():
@@ -442,10 +413,9 @@ class RankedLists(Drawn):
         Parameters
         ----------
         groups
-            The group of each list, such as a user, a session or a cluster of paraphrases; one list
-            of each group is chosen at random. By default lists with the same query id are one
-            group, and so are lists with the same scores to the last bit (and the same documents,
-            where they are named).
+            The group of each list, such as a user or a session; one list of each is chosen at
+            random. By default lists with the same query id are one group, and so are lists with
+            the same scores to the last bit (and the same documents, where they are named).
 
         Examples
         --------
@@ -480,14 +450,7 @@ class RankedLists(Drawn):
     def folds(self, k: int, *, seed: int = 0) -> Iterator[tuple[RankedLists, RankedLists]]:
         """Return an iterator over ``k`` pairs (training part, test part) of a cross-validation.
 
-        Lists of one query stay together, as in `split`.
-
-        Parameters
-        ----------
-        k
-            Number of folds, at least 2 and at most the number of lists.
-        seed
-            Seed of the random division.
+        ``k`` is at least 2; lists of one query stay together, and ``seed`` is that of `split`.
         """
         check_int(k, who="RankedLists", name="k", low=2)
         queries, shuffled = self._shuffled(k, "folds", seed)
@@ -495,15 +458,7 @@ class RankedLists(Drawn):
         return ((self[~held_out], self[held_out]) for held_out in tests)
 
     def fold_numbers(self, k: int, *, seed: int = 0) -> IntArray:
-        """Return the number of a fold for each list; lists of one query are in one fold.
-
-        Parameters
-        ----------
-        k
-            Number of folds.
-        seed
-            Seed of the random division.
-        """
+        """Return which of ``k`` folds each list is in; ``seed`` is that of `split`."""
         queries, shuffled = self._shuffled(k, "folds", seed)
         return (shuffled % k)[queries]
 
@@ -552,9 +507,7 @@ class RankedLists(Drawn):
                 )
         offsets = offsets_of(np.concatenate([item.scores.lengths for item in items]))
         columns: dict[str, Any] = {"_query_ids": np.concatenate([x.query_ids for x in items])}
-        for name in ("scores", *_BARE):
-            if name in ("min_grade", "_query_ids"):
-                continue
+        for name in _COLUMNS:
             column = [part for item in items if (part := getattr(item, name)) is not None]
             if 0 < len(column) < len(items):
                 raise InvalidParameterError(
@@ -568,17 +521,6 @@ class RankedLists(Drawn):
             elif column:
                 columns[name] = np.concatenate(column)
         return items[0].like(**columns)
-
-
-def _without_judgements(name: str) -> InvalidScoresError:
-    return InvalidScoresError(
-        f"RankedLists: {name} needs judgements, but these lists were made without relevance"
-    )
-
-
-def _index(index: ArrayLike) -> NDArray[Any]:
-    array = np.asarray(index)
-    return array if array.size else array.astype(np.int64)
 
 
 def _pick(column: NDArray[Any] | None, positions: NDArray[Any]) -> NDArray[Any] | None:

@@ -13,6 +13,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -22,13 +23,10 @@ from paretocut.errors import DataFormatError, InvalidParameterError, MissingExtr
 from paretocut.schema.parameters import shown
 
 _VERSION = 1
-_BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate the ends of lines
 _READABLE = 1000  # numbers of an array that are written as numbers; more are packed
 _NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _DTYPES = {
-    f"{order}{kind}"
-    for order in "<>|"
-    for kind in ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+    order + kind for order in "<>|" for kind in "b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8".split()
 }
 # Exceptions that wrong content causes, wherever in the checks.
 _REFUSALS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -67,11 +65,10 @@ def load_model(path: str | os.PathLike[str], *tags: str) -> Any:
         raise InvalidParameterError(
             f"load: path must be the path of a model file, got {shown(path):.60}"
         )
+    text = read_whole(path)
     try:
-        content = json.loads(read_whole(path), parse_constant=_refuse)
+        content = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:  # also an integer of 5,000 digits
-        if isinstance(error, DataFormatError):
-            raise
         line = getattr(error, "lineno", 1)
         raise DataFormatError(str(path), line, f"not JSON: {error}") from None
     formats = {f"paretocut-{tag}": tag for tag in tags}
@@ -101,29 +98,25 @@ def encode(value: Any, *, who: str, name: str) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"$float": repr(value)}
-    if isinstance(value, tuple):
-        return {"$tuple": [encode(item, who=who, name=name) for item in value]}
-    if isinstance(value, list):
-        return [encode(item, who=who, name=name) for item in value]
+    if isinstance(value, (list, tuple)):
+        items = [encode(item, who=who, name=name) for item in value]
+        return {"$tuple": items} if isinstance(value, tuple) else items
     if isinstance(value, Mapping):
         return {str(key): encode(item, who=who, name=name) for key, item in value.items()}
     if isinstance(value, np.ndarray):
-        return _packed(value, who, name)
+        about: dict[str, Any] = {"dtype": value.dtype.str, "shape": list(value.shape)}
+        if value.size <= _READABLE:
+            if value.size:  # lists can say it, but for (0, 4)
+                del about["shape"]
+            return {"$array": encode(value.tolist(), who=who, name=name), **about}
+        data = np.ascontiguousarray(value).tobytes()
+        return {"$array": base64.b64encode(data).decode("ascii"), **about}
     for coder in _CODERS.values():
         if isinstance(value, coder.type):
             return {f"${coder.tag}": coder.to_plain(value)}
     raise InvalidParameterError(
         f"{name} must be plain data or a metric known by name to be saved, got {value!r}", who=who
     )
-
-
-def _packed(array: NDArray[Any], who: str, name: str) -> dict[str, Any]:
-    if array.size <= _READABLE:
-        items = encode(array.tolist(), who=who, name=name)
-        shape = {} if array.size else {"shape": list(array.shape)}  # lists cannot say (0, 4)
-        return {"$array": items, "dtype": array.dtype.str, **shape}
-    data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
-    return {"$array": data, "dtype": array.dtype.str, "shape": list(array.shape)}
 
 
 def decode(value: Any) -> Any:
@@ -171,19 +164,15 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
 
     A pipe may never end and a device has no end, so both are refused with DataFormatError.
     """
+    reason = "a folder, a pipe or a device"
     try:
-        # Without waiting: opening a pipe that nobody writes to would never return.
-        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BINARY)
+        if os.path.isfile(path) or not os.path.exists(path):
+            return Path(path).read_bytes()
     except (FileNotFoundError, PermissionError):
         raise
-    except (OSError, ValueError) as error:  # a circle of links, a folder, a name with a NUL
+    except (OSError, ValueError) as error:  # a circle of links, a name with a NUL
         reason = getattr(error, "strerror", None) or str(error)
-        raise DataFormatError(str(path), 1, f"expected a file, got {reason}") from None
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        os.close(number)
-        raise DataFormatError(str(path), 1, "expected a file, got a folder, a pipe or a device")
-    with open(number, "rb") as file:
-        return file.read()
+    raise DataFormatError(str(path), 1, f"expected a file, got {reason}")
 
 
 def shipped(name: str) -> dict[str, Any]:
