@@ -157,38 +157,29 @@ def write_lists(
         As for `read_lists`.
     """
     chosen = format_of(target, format, who="write_lists")
-    blocks = [lists] if isinstance(lists, RankedLists) else _alike(lists)
+    blocks = [lists] if isinstance(lists, RankedLists) else lists
     with open_target(target) as out:
         if chosen == "trec":
             return write_run(out, blocks)
         _, write, *holds = _TABLES[chosen]
-        write(out, _passed_on(blocks, holds, out))
+        write(out, _checked(blocks, holds, out))
     return []
 
 
-def _alike(blocks: Iterable[RankedLists]) -> Iterator[RankedLists]:
-    """Yield the blocks, if all have the same columns."""
+def _checked(
+    blocks: Iterable[RankedLists], holds: list[_Ids], out: IO[bytes]
+) -> Iterator[RankedLists]:
+    """Yield the blocks if one table can hold them, and flush what is written of each."""
     known = None
-    for block in blocks:
-        columns = (
-            block.doc_ids is None,
-            None if block.relevance is None else block.relevance.values.dtype,
-            numbers_of_relevant(block) is None,
-        )
+    for lists in blocks:
+        grades, documents = lists.relevance, lists.doc_ids
+        kind = None if grades is None else grades.values.dtype
+        columns = documents is None, kind, numbers_of_relevant(lists) is None
         if known not in (None, columns):
             raise NotInBlocks("the queries have different kinds of judgements")
         known = columns
-        yield block
-
-
-def _passed_on(
-    blocks: Iterable[RankedLists], holds: list[_Ids], out: IO[bytes]
-) -> Iterator[RankedLists]:
-    """Yield the blocks, if the format can hold their ids, and flush what is written of each."""
-    for lists in blocks:
-        documents = [] if lists.doc_ids is None else lists.doc_ids.values.tolist()
-        ids = {"query_ids": lists.query_ids.tolist(), "doc_ids": documents}
-        for (name, texts), (allowed, fits) in zip(ids.items(), holds, strict=True):
+        ids = lists.query_ids.tolist(), [] if documents is None else documents.values.tolist()
+        for name, texts, (allowed, fits) in zip(("query_ids", "doc_ids"), ids, holds, strict=True):
             if not fits(texts):
                 odd = next(text for text in texts if not fits([text]))
                 raise InvalidParameterError(

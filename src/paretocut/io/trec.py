@@ -45,9 +45,7 @@ class CoverageWarning(UserWarning):
     """
 
     def __init__(self, unjudged: Sequence[str], missing: Sequence[str], kept: bool) -> None:
-        self.unjudged = tuple(unjudged)
-        self.missing = tuple(missing)
-        self._kept = kept
+        self.unjudged, self.missing, self._kept = tuple(unjudged), tuple(missing), kept
         parts = []
         if unjudged:
             parts.append(f"without judgements, left out: {_some(unjudged)}")
@@ -217,8 +215,7 @@ def judge_lists(
     if given is None:
         return lists
     qrels = given if isinstance(given, Qrels) else read_qrels(given, max_bytes=max_bytes)
-    if lists.doc_ids is None:
-        raise InvalidParameterError("with_qrels: lists must have doc_ids, got lists without")
+    _doc_ids(lists, "with_qrels")
     position = {name: i for i, name in enumerate(qrels.query_ids.tolist())}
     names = lists.query_ids.tolist()
     judged_as = np.array([position.get(name, -1) for name in names], dtype=np.int64)
@@ -234,18 +231,16 @@ def judge_lists(
         warnings.warn(CoverageWarning(left_out, absent, missing == "empty"), stacklevel=3)
     if left_out:
         lists, judged_as = lists[judged_as >= 0], judged_as[judged_as >= 0]
-    assert lists.doc_ids is not None
-    (documents, known), _ = code_points(lists.doc_ids.values, as_text(qrels.doc_ids.values))
-
-    def looked_up(values: NDArray[np.int32]) -> NDArray[Any]:
-        """Return the value of each result's document, 0 where the judgements do not name it."""
-        return trec_judge(documents, lists.scores.offsets, judged_as, known, offsets, values)
-
-    grades = looked_up(qrels.grades.values)
+    layout, query_ids, ids = lists.scores.offsets, lists.query_ids, _doc_ids(lists, "").values
+    (documents, known), _ = code_points(ids, as_text(qrels.doc_ids.values))
+    # 0 where the judgements do not name a document.
+    grades: NDArray[Any] = trec_judge(
+        documents, layout, judged_as, known, offsets, qrels.grades.values
+    )
     if unjudged == "unknown":
-        named = looked_up(np.ones_like(qrels.grades.values)) == 1
+        ones = np.ones_like(qrels.grades.values)
+        named = trec_judge(documents, layout, judged_as, known, offsets, ones) == 1
         grades = np.where(named, grades, np.nan)
-    layout, query_ids = lists.scores.offsets, lists.query_ids
     if absent and missing == "empty":
         if lists.query_embeddings is not None:
             raise InvalidParameterError(
@@ -258,7 +253,7 @@ def judge_lists(
     bare = lists.like(
         scores=Ragged.unchecked(lists.scores.values, layout),
         query_ids=query_ids,
-        doc_ids=Ragged.unchecked(lists.doc_ids.values, layout),
+        doc_ids=Ragged.unchecked(ids, layout),
         min_grade=min_grade,
         parts=None,
     )
@@ -303,11 +298,8 @@ def write_run(out: IO[bytes], blocks: Iterable[RankedLists], tag: str = "paretoc
     seen: set[str] = set()
     empty = []
     for lists in blocks:
-        if lists.doc_ids is None:
-            raise InvalidParameterError("write_trec: lists must have doc_ids, got lists without")
-        for query_id, scores, ids in zip(
-            lists.query_ids.tolist(), lists.scores, lists.doc_ids, strict=True
-        ):
+        columns = lists.query_ids.tolist(), lists.scores, _doc_ids(lists, "write_trec")
+        for query_id, scores, ids in zip(*columns, strict=True):
             if query_id in seen:
                 raise InvalidParameterError(
                     f"write_trec: query_ids must differ, got {query_id!r} more than once"
@@ -326,32 +318,20 @@ def write_run(out: IO[bytes], blocks: Iterable[RankedLists], tag: str = "paretoc
 
 
 def write_qrels(path: Target, lists: RankedLists) -> int:
-    r"""Write the known grades as TREC judgements and return how many there are.
-
-    The file is replaced as a whole. Unjudged results are left out.
+    """Write the known grades as TREC judgements and return how many there are.
 
     Parameters
     ----------
     path
-        Where to write; .gz and .xz are compressed; "-" is standard output.
+        As for `write_trec`.
     lists
         Lists with ``doc_ids`` and ``relevance``; the grades must be whole numbers.
-
-    Examples
-    --------
-    >>> lists = RankedLists([[0.9, 0.5]], [[1, None]], query_ids=["q1"], doc_ids=[["d1", "d2"]])
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "qrels.txt")
-    >>> write_qrels(path, lists), path.read_text()
-    (1, 'q1 0 d1 1\n')
     """
     if not isinstance(lists, RankedLists):
         raise InvalidParameterError(
             f"write_qrels: lists must be RankedLists, got {type(lists).__name__}"
         )
-    if lists.doc_ids is None:
-        raise InvalidParameterError("write_qrels: lists must have doc_ids, got lists without")
-    known = lists.judged.values
+    doc_ids, known = _doc_ids(lists, "write_qrels"), lists.judged.values
     assert lists.relevance is not None
     grades = lists.relevance.values[known].astype(np.float64)
     broken = np.flatnonzero(grades != np.rint(grades))
@@ -360,11 +340,17 @@ def write_qrels(path: Target, lists: RankedLists) -> int:
             f"write_qrels: grades must be whole numbers, got {grades[broken[0]]}"
         )
     queries = lists.query_ids[lists.scores.rows[known]].tolist()
-    documents = lists.doc_ids.values[known].tolist()
+    documents = doc_ids.values[known].tolist()
     ids = _words(queries, "write_qrels", "strict"), _words(documents, "write_qrels")
     with open_target(path) as out:
         out.writelines(b"%b 0 %b %d\n" % row for row in zip(*ids, grades.tolist(), strict=True))
     return int(grades.size)
+
+
+def _doc_ids(lists: RankedLists, who: str) -> Ragged:
+    if lists.doc_ids is None:
+        raise InvalidParameterError("lists must have doc_ids, got lists without", who=who)
+    return lists.doc_ids
 
 
 def _words(ids: list[str], who: str, errors: str = "surrogateescape") -> list[bytes]:
