@@ -86,12 +86,6 @@ def read_lists(
     max_list_bytes
         Refuse a line of JSONL or CSV larger than this; 128 MiB by default.
 
-    Raises
-    ------
-    DataFormatError
-        The content does not fit the format; the message gives path and line (for Parquet and Arrow
-        the row, counted from 1).
-
     Examples
     --------
     >>> import io
@@ -142,10 +136,9 @@ def read_blocks(
 def write_lists(
     target: Target, lists: RankedLists | Iterable[RankedLists], format: Format | None = None
 ) -> list[str]:
-    """Write ranked lists and return the ids of the queries the format cannot hold.
+    """Write ranked lists and return the queries that a run cannot hold: those without results.
 
-    A TREC run cannot hold a query without results; tables can. The file is replaced as a whole.
-    Distances are written as distances.
+    The file is replaced as a whole. Distances are written as distances.
 
     Parameters
     ----------

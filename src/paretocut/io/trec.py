@@ -46,21 +46,21 @@ class CoverageWarning(UserWarning):
 
     def __init__(self, unjudged: Sequence[str], missing: Sequence[str], kept: bool) -> None:
         self.unjudged, self.missing, self._kept = tuple(unjudged), tuple(missing), kept
-        parts = []
-        if unjudged:
-            parts.append(f"without judgements, left out: {_some(unjudged)}")
-        if missing:
-            fate = "kept as empty lists" if kept else "left out"
-            parts.append(f"judged but without results, {fate}: {_some(missing)}")
-        super().__init__("queries " + "; queries ".join(parts))
+        fate = "kept as empty lists" if kept else "left out"
+        told = {
+            "without judgements, left out": self.unjudged,
+            f"judged but without results, {fate}": self.missing,
+        }
+        parts = [
+            f"queries {what}: {len(names)} ({', '.join(map(repr, names[:3]))}"
+            f"{', ...' if len(names) > 3 else ''})"
+            for what, names in told.items()
+            if names
+        ]
+        super().__init__("; ".join(parts))
 
     def __reduce__(self) -> tuple[type[CoverageWarning], tuple[Any, ...]]:
         return type(self), (self.unjudged, self.missing, self._kept)
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:3]))
-    return f"{len(names)} ({shown}{', ...' if len(names) > 3 else ''})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,13 +80,7 @@ class Qrels:
     grades: Ragged
 
     def num_relevant(self, *, min_grade: float = 1) -> IntArray:
-        """Return the number of documents of this grade or better, one number per query.
-
-        Parameters
-        ----------
-        min_grade
-            Smallest grade that counts as relevant.
-        """
+        """Return the number of documents of grade ``min_grade`` or better, one per query."""
         relevant = self.grades.values >= min_grade
         return np.bincount(self.grades.rows[relevant], minlength=len(self)).astype(np.int64)
 
@@ -124,12 +118,6 @@ def read_trec(
         False when the file holds distances.
     max_bytes
         Refuse a file larger than this once decompressed; for files from strangers.
-
-    Raises
-    ------
-    TrecFormatError
-        A line with another number of fields, a score that is not a finite number, a document twice
-        in a query; the message gives path and line.
 
     Examples
     --------
@@ -170,15 +158,12 @@ def with_qrels(
     """Return the lists with the grades of their documents.
 
     ``num_relevant`` counts all relevant documents of the judgements, retrieved or not. Queries
-    without judgements are left out: they cannot be measured. A `CoverageWarning` reports
-    differences between the queries of the lists and of the judgements.
+    without judgements are left out. A `CoverageWarning` reports such differences.
 
     Parameters
     ----------
-    lists
-        Lists with ``doc_ids``.
-    qrels
-        The judgements.
+    lists, qrels
+        Lists with ``doc_ids``, and their judgements.
     min_grade
         Smallest grade that counts as relevant.
     missing
@@ -189,15 +174,8 @@ def with_qrels(
         "nonrelevant" gives unjudged results grade 0, as trec_eval does, which suits deeply judged
         pools. "unknown" gives them NaN, which suits a few judgements per query. The number of
         relevant documents is then unknown too, and queries without judgements stay.
-
-    Examples
-    --------
-    >>> lists = RankedLists([[0.9, 0.5]], query_ids=["q1"], doc_ids=[["d1", "d2"]])
-    >>> qrels = Qrels(np.array(["q1"]), Ragged.from_any([["d2"]]), Ragged.from_any([[1]]))
-    >>> with_qrels(lists, qrels, unjudged="unknown")[0].relevance.tolist()
-    [nan, 1.0]
     """
-    return judge_lists(lists, qrels, "with_qrels", min_grade, missing, unjudged, None)
+    return judge_lists(lists, qrels, "with_qrels", min_grade, missing, unjudged)
 
 
 def judge_lists(
@@ -207,7 +185,7 @@ def judge_lists(
     min_grade: float,
     missing: str,
     unjudged: str,
-    max_bytes: int | None,
+    max_bytes: int | None = None,
 ) -> RankedLists:
     """Return the lists with grades as `with_qrels` does, or unchanged without judgements."""
     check_choice(missing, ("drop", "empty"), who=who, name="missing")

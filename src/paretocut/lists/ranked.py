@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists.columns import (
+    Parts,
     aligned,
     check_cuts,
     grades,
@@ -19,7 +20,6 @@ from paretocut.lists.columns import (
     refuse_worst_first,
 )
 from paretocut.lists.copies import check_groups, nearly_same, one_of_each, same_query
-from paretocut.lists.parts import Parts
 from paretocut.lists.ragged import (
     BoolArray,
     FloatArray,
@@ -28,14 +28,12 @@ from paretocut.lists.ragged import (
     RaggedLike,
     best_first,
     offsets_of,
+    refuse_not_finite,
 )
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import check_bool, check_int, check_numbers, check_probability
 
-_COLUMNS = (
-    *("scores", "relevance", "doc_ids", "parts"),
-    *("query_embeddings", "doc_embeddings", "_num_relevant"),
-)
+_COLUMNS = "scores relevance doc_ids query_embeddings doc_embeddings _num_relevant".split()
 _UNKNOWN = -1  # in the place of a number of relevant documents
 _Found = TypeVar("_Found")
 
@@ -290,13 +288,7 @@ class RankedLists(Drawn):
     @overload
     def __getitem__(self, index: slice | ArrayLike) -> RankedLists: ...
     def __getitem__(self, index: Any) -> RankedList | RankedLists:
-        """Return one `RankedList` for an integer, and `RankedLists` for anything else.
-
-        Parameters
-        ----------
-        index
-            An integer, a slice, a boolean mask over the lists or a sequence of integers.
-        """
+        """Return one `RankedList` for an integer; for a slice, a mask or places, `RankedLists`."""
         if isinstance(index, (int, np.integer)):
             return self._one(range(len(self))[index])
         if not isinstance(index, slice):
@@ -380,13 +372,9 @@ class RankedLists(Drawn):
                 f"list, got {np.array2string(given, threshold=6)}"
             )
         with np.errstate(over="ignore"):
-            scaled = self.scores.values / self.scores.spread(given)
-        if not np.isfinite(scaled).all():
-            raise InvalidScoresError(
-                "RankedLists.divided_by: divisors must leave scores finite, got one so small that "
-                "a score overflows"
-            )
-        return self.like(scores=self.scores.with_values(scaled))
+            scaled = self.scores.with_values(self.scores.values / self.scores.spread(given))
+        refuse_not_finite(scaled, "RankedLists.divided_by", "divided scores")
+        return self.like(scores=scaled)
 
     def like(self, **columns: Any) -> RankedLists:
         """Return lists with other ``columns``, taken as they are: they must keep the invariants."""
@@ -400,10 +388,8 @@ class RankedLists(Drawn):
         return (self._one(i) for i in range(len(self)))
 
     def __repr__(self) -> str:
-        judged = ""
-        if self.fully_judged:
-            judged = ", judged"
-        elif self.relevance is not None:
+        judged = ", judged" if self.fully_judged else ""
+        if self.relevance is not None and not judged:
             judged = f", {np.count_nonzero(self.judged.values)} judged"
         return f"RankedLists({len(self)} lists, {self.scores.values.size} results{judged})"
 
@@ -430,9 +416,9 @@ class RankedLists(Drawn):
         return self._take(one_of_each(own))
 
     def split(self, train: float = 0.8, *, seed: int = 0) -> tuple[RankedLists, RankedLists]:
-        """Return a random training part and the rest; lists of one query stay together.
+        """Return a random training part and the rest.
 
-        Lists with the same query id, or nearly the same scores, belong to one query.
+        Lists with the same query id, or nearly the same scores, stay together.
 
         Parameters
         ----------
@@ -480,8 +466,7 @@ class RankedLists(Drawn):
         Parameters
         ----------
         k
-            One number for all lists or one per list, or the `Cuts` of the lists. A number larger
-            than the list keeps all of it.
+            One number for all lists or one per list, or the `Cuts` of the lists.
         """
         lengths = np.minimum(check_cuts(k, len(self), who="RankedLists"), self.scores.lengths)
         kept = np.flatnonzero(self.scores.ranks < self.scores.spread(lengths))
@@ -489,13 +474,7 @@ class RankedLists(Drawn):
 
     @staticmethod
     def concat(parts: Iterable[RankedLists]) -> RankedLists:
-        """Return the lists of all parts, one after the other.
-
-        Parameters
-        ----------
-        parts
-            At least one; all with the same columns, direction and ``min_grade``.
-        """
+        """Return the lists of all ``parts``, which have the same columns, one after the other."""
         items = list(parts)
         if not items:
             raise InvalidParameterError("RankedLists: concat needs at least one part, got none")
@@ -506,7 +485,8 @@ class RankedLists(Drawn):
                     f"RankedLists: concat needs one {name} in all parts, got {sorted(values)}"
                 )
         offsets = offsets_of(np.concatenate([item.scores.lengths for item in items]))
-        columns: dict[str, Any] = {"_query_ids": np.concatenate([x.query_ids for x in items])}
+        query_ids = np.concatenate([item.query_ids for item in items])
+        columns: dict[str, Any] = {"_query_ids": query_ids, "parts": None}
         for name in _COLUMNS:
             column = [part for item in items if (part := getattr(item, name)) is not None]
             if 0 < len(column) < len(items):
@@ -514,9 +494,7 @@ class RankedLists(Drawn):
                     f"RankedLists: concat needs {name.lstrip('_')} in all parts or in none, "
                     f"got it in {len(column)} of {len(items)}"
                 )
-            if column and name == "parts":
-                columns[name] = column[0].concat(column, offsets)
-            elif column and isinstance(column[0], Ragged):
+            if column and isinstance(column[0], Ragged):
                 columns[name] = Ragged(np.concatenate([part.values for part in column]), offsets)
             elif column:
                 columns[name] = np.concatenate(column)
