@@ -12,7 +12,7 @@ from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
 from paretocut.cli.terminal import note, print_json
 from paretocut.errors import DataFormatError, InvalidParameterError
-from paretocut.io.rows import json_line
+from paretocut.io.formats import json_line
 from paretocut.io.streams import open_target
 from paretocut.loading import load_as
 from paretocut.truncators import Calibrated

@@ -13,7 +13,7 @@ from paretocut.cli import arguments
 from paretocut.cli.terminal import note
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
-from paretocut.io.rows import json_line
+from paretocut.io.formats import json_line
 from paretocut.io.streams import open_target, pass_on
 from paretocut.lists import RankedLists
 from paretocut.truncators.choose import Chosen

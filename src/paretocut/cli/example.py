@@ -12,7 +12,7 @@ from paretocut.cli.arguments import option
 from paretocut.cli.terminal import note
 from paretocut.errors import InvalidParameterError
 from paretocut.io import write_trec
-from paretocut.io.rows import json_line
+from paretocut.io.formats import json_line
 from paretocut.io.streams import open_target
 from paretocut.lists import RankedLists
 

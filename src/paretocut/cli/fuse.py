@@ -15,7 +15,7 @@ from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.fusion.chosen import ChosenFusion
 from paretocut.fusion.options import FUSING
-from paretocut.io.rows import json_line
+from paretocut.io.formats import json_line
 from paretocut.io.streams import open_target
 from paretocut.io.tables import Format
 from paretocut.lists import RankedLists

@@ -17,7 +17,7 @@ from paretocut import _kernel
 from paretocut.cli import arguments
 from paretocut.cli.terminal import report_warnings
 from paretocut.decisions.options import FITTING, check_options
-from paretocut.io.rows import is_utf8
+from paretocut.io.formats import is_utf8
 from paretocut.io.streams import open_target, pass_on
 from paretocut.lists import FloatArray, RankedLists
 

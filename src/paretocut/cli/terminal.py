@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from paretocut.decisions import WARNINGS
-from paretocut.io.rows import json_line
+from paretocut.io.formats import json_line
 from paretocut.io.streams import open_target
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typing import IO, Any, Literal, TypeAlias
 
 from paretocut.errors import InvalidParameterError
 from paretocut.io import formats
-from paretocut.io.rows import is_utf8, lists_of_rows, numbers_of_relevant
+from paretocut.io.formats import is_utf8, lists_of_rows, numbers_of_relevant
 from paretocut.io.streams import NotInBlocks, Source, Target, open_source, open_target, pass_on
 from paretocut.io.trec import Qrels, judge_lists, read_trec, run_in_blocks, write_run
 from paretocut.lists import RankedLists

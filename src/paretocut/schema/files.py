@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,28 +32,20 @@ _DTYPES = {
 _REFUSALS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
-class _Coder(NamedTuple):
-    """How objects of one class become plain data, and plain data such an object."""
-
-    tag: str
-    type: type
-    to_plain: Callable[[Any], Any]
-    from_plain: Callable[[Any], Any]
-
-
-_CODERS: dict[str, _Coder] = {}
+# The class, how its objects become plain data, and plain data such an object; by tag.
+_CODERS: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {}
 
 
 def register(
     tag: str, type: type, to_plain: Callable[[Any], Any], from_plain: Callable[[Any], Any]
 ) -> None:
     """Let models of this class, and models that hold one, be saved; files call it ``tag``."""
-    _CODERS[tag] = _Coder(tag, type, to_plain, from_plain)
+    _CODERS[tag] = type, to_plain, from_plain
 
 
 def save_model(path: str | os.PathLike[str], tag: str, model: Any) -> None:
     """Write a model of a registered class in one step: readers see the old file or the new one."""
-    content = {"format": f"paretocut-{tag}", "version": _VERSION, **_CODERS[tag].to_plain(model)}
+    content = {"format": f"paretocut-{tag}", "version": _VERSION, **_CODERS[tag][1](model)}
     text = json.dumps(content, indent=2, allow_nan=False)
     with replacing(path) as stream:
         stream.write((text + "\n").encode())
@@ -79,15 +71,14 @@ def load_model(path: str | os.PathLike[str], *tags: str) -> Any:
     version = content.get("version")
     if type(version) is not int or version != _VERSION:
         raise DataFormatError(str(path), 1, f"expected version {_VERSION}, got {version!r:.60}")
-    coder = _CODERS[formats[named]]
     rest = {key: value for key, value in content.items() if key not in ("format", "version")}
     try:
-        return coder.from_plain(rest)
+        return _CODERS[formats[named]][2](rest)
     except _REFUSALS as error:
         if isinstance(error, (DataFormatError, MissingExtraError)):
             raise
         said = f"{error}" if str(error) else type(error).__name__
-        raise DataFormatError(str(path), 1, f"not a {coder.tag}: {said:.300}") from error
+        raise DataFormatError(str(path), 1, f"not a {formats[named]}: {said:.300}") from error
 
 
 def encode(value: Any, *, who: str, name: str) -> Any:
@@ -111,9 +102,9 @@ def encode(value: Any, *, who: str, name: str) -> Any:
             return {"$array": encode(value.tolist(), who=who, name=name), **about}
         data = np.ascontiguousarray(value).tobytes()
         return {"$array": base64.b64encode(data).decode("ascii"), **about}
-    for coder in _CODERS.values():
-        if isinstance(value, coder.type):
-            return {f"${coder.tag}": coder.to_plain(value)}
+    for tag, (kind, to_plain, _) in _CODERS.items():
+        if isinstance(value, kind):
+            return {f"${tag}": to_plain(value)}
     raise InvalidParameterError(
         f"{name} must be plain data or a metric known by name to be saved, got {value!r}", who=who
     )
@@ -135,7 +126,7 @@ def decode(value: Any) -> Any:
         return tuple(decode(item) for item in inside)
     if tag == "$array":
         return _unpacked(inside, value)
-    return _CODERS[tag[1:]].from_plain(inside)
+    return _CODERS[tag[1:]][2](inside)
 
 
 def _unpacked(items: Any, about: Mapping[str, Any]) -> NDArray[Any]:

@@ -46,12 +46,10 @@ def check_real(
     name: str,
     low: float = -math.inf,
     high: float = math.inf,
-    closed: Literal["both", "neither", "low", "high"] = "neither",
+    closed: Literal["neither", "low"] = "neither",
 ) -> float:
     """Return the value as a float inside the interval."""
-    lower = {"low": low} if closed in ("both", "low") else {"above": low}
-    upper = {"high": high} if closed in ("both", "high") else {"below": high}
-    kind = Real(**lower, **upper, infinite=closed == "both")
+    kind = Real(low, below=high) if closed == "low" else Real(above=low, below=high)
     return float(check(kind, value, who=who, name=name))
 
 
