@@ -28,12 +28,11 @@ class Screening:
     Attributes
     ----------
     judged
-        Whether each document read is relevant, by its id, in the order of reading if ``timed``,
-        and otherwise in the order of the rows.
+        Whether each document read is relevant, by its id.
     total
         Number of documents, read or not.
     timed
-        Whether the file says when each document was read.
+        Whether the file says when each document was read; else ``judged`` is in the file's order.
     disorder
         Why the rows cannot be in the order of reading; empty if they can.
     """
@@ -51,20 +50,12 @@ def read_screening(source: Source) -> Screening:
     ``decision`` holds 1 or 0, yes or no, included or excluded; it is empty for documents not read
     yet. The column ``doc_id``, ``record_id`` or ``id`` names the documents; without one they are
     numbered from 1. The order of reading comes from the column ``asreview_time`` or ``time``.
-    Capitals do not matter. Commas, semicolons or tabs separate the columns, and text is UTF-8,
-    UTF-16 or, failing both, Windows-1252.
+    Commas, semicolons or tabs separate the columns; text is UTF-8, UTF-16 or Windows-1252.
 
     Parameters
     ----------
     source
         Path, "-" for standard input, or an open binary file; plain, gzip or xz.
-
-    Raises
-    ------
-    DataFormatError
-        For a file without such columns, a label or time of another kind, a row without an id, an id
-        that stands twice, two columns of judgements that disagree, a workbook, or an export of
-        ASReview 1, which does not say in what order the records were read.
 
     Examples
     --------

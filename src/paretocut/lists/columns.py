@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists.ragged import IntArray, Ragged, RaggedLike, as_array, refuse_not_finite
-from paretocut.schema.parameters import shown
+from paretocut.schema.parameters import check_array, shown
 
 _UNSORTED = 10  # so many scores stand worst first by accident once in 3.6 million times
 
@@ -151,10 +151,7 @@ def known_or_nan(items: Iterable[Any], min_grade: float) -> NDArray[Any]:
 def matrix(vectors: ArrayLike | None, rows: int, name: str, what: str) -> NDArray[Any] | None:
     if vectors is None:
         return None
-    try:
-        array = np.asarray(vectors)
-    except ValueError:  # rows of unequal length
-        array = np.empty(0)
+    array = check_array(vectors, who="RankedLists", name=name)
     if name == "doc_embeddings" and array.ndim == 3:
         array = array.reshape(-1, array.shape[-1])
     if array.ndim != 2 or len(array) != rows:
@@ -225,20 +222,9 @@ class Parts:
     ----------
     names
         Name of each retriever.
-    scores
-        One `Ragged` for each retriever, in the layout of the fused scores: the retriever's own
-        score, NaN if it did not return the document.
-    ranks
-        Its rank, from 1; 0 if it did not return the document.
-
-    Examples
-    --------
-    >>> import paretocut as pc
-    >>> words = pc.RankedLists([[7.0, 2.0]], doc_ids=[["a", "b"]])
-    >>> vectors = pc.RankedLists([[0.9, 0.5]], doc_ids=[["b", "c"]])
-    >>> fused = pc.fuse({"words": words, "vectors": vectors}, method="rrf")
-    >>> fused[0].doc_ids.tolist(), fused.parts.ranks[1][0].tolist()
-    (['b', 'a', 'c'], [1, 0, 2])
+    scores, ranks
+        For each retriever its own score of each fused result, NaN if it did not return the
+        document, and its rank, from 1, or 0.
     """
 
     names: tuple[str, ...]

@@ -33,11 +33,8 @@ class Ragged:
 
     Parameters
     ----------
-    values
-        1-D array with the values of every list, one list after the other.
-    offsets
-        ``len(ragged) + 1`` integers from 0 to ``len(values)``, never falling;
-        list ``i`` is ``values[offsets[i]:offsets[i + 1]]``.
+    values, offsets
+        1-D arrays, of which list ``i`` is ``values[offsets[i]:offsets[i + 1]]``.
 
     Examples
     --------
@@ -224,10 +221,8 @@ class Ragged:
         return f"Ragged({len(self)} lists, {self.values.size} values of {self.values.dtype})"
 
 
-RaggedLike: TypeAlias = (
-    "Ragged | NDArray[Any] | Sequence[ArrayLike] | tuple[ArrayLike, ArrayLike] | Any"
-)
-"""Input of ``Ragged.from_any``; ``Any`` stands for pyarrow list arrays."""
+RaggedLike: TypeAlias = "Ragged | Sequence[ArrayLike] | tuple[ArrayLike, ArrayLike] | Any"
+"""Input of ``Ragged.from_any``; ``Any`` stands for arrays, also those of pyarrow."""
 
 
 def refuse_not_finite(

@@ -31,7 +31,13 @@ from paretocut.lists.ragged import (
     refuse_not_finite,
 )
 from paretocut.schema.drawn import Drawn
-from paretocut.schema.parameters import check_bool, check_int, check_numbers, check_probability
+from paretocut.schema.parameters import (
+    check_array,
+    check_bool,
+    check_int,
+    check_numbers,
+    check_probability,
+)
 
 _COLUMNS = "scores relevance doc_ids query_embeddings doc_embeddings _num_relevant".split()
 _UNKNOWN = -1  # in the place of a number of relevant documents
@@ -80,6 +86,8 @@ class RankedLists(Drawn):
     Lists that arrive in another order are sorted (stably), and all columns of the results move
     with them. The lists remember whether their scores are distances: ``scores`` are as they came,
     and `merit` is always higher for better results. The caller's arrays are never modified.
+    Columns of results are kept as `Ragged`, the others as arrays; ``parts`` holds the `Parts` of
+    lists that were fused.
 
     Parameters
     ----------
@@ -87,37 +95,20 @@ class RankedLists(Drawn):
         Scores of each list: anything `Ragged.from_any` takes. NaN and infinity are refused.
     relevance
         Grades of the results, in the layout of ``scores``. None and NaN mean that nobody judged
-        the result: unknown is not irrelevant.
+        the result; whatever needs all grades then refuses: unknown is not irrelevant.
     query_ids
         One name per list, text or whole numbers; by default "0", "1", ...
     doc_ids
         Names of the results, text or whole numbers, in the layout of ``scores``; kept as text.
     num_relevant
         Relevant documents in the collection, one number per list; by default those retrieved.
-    query_embeddings
-        One row per list, for methods that use neighbouring queries.
-    doc_embeddings
-        One row per result, in the order of the flat scores; or (lists, depth, dimensions).
+    query_embeddings, doc_embeddings
+        One row per list, for methods that use neighbouring queries; one row per result, in the
+        order of the flat scores, or (lists, depth, dimensions).
     higher_is_better
         False for distances.
     min_grade
         Smallest grade that counts as relevant.
-
-    Attributes
-    ----------
-    scores, relevance, doc_ids
-        `Ragged` columns; the last two may be None.
-    query_ids, query_embeddings, doc_embeddings
-        Arrays; the embeddings may be None.
-    higher_is_better, min_grade
-        As given.
-    parts
-        Score and rank from each retriever, in lists made by `paretocut.fuse`; otherwise None.
-
-    Notes
-    -----
-    Whatever needs all grades (`relevant`, `num_relevant`, metrics, most truncators) refuses lists
-    that are judged in part, and never treats an unknown result as irrelevant.
 
     Examples
     --------
@@ -179,12 +170,8 @@ class RankedLists(Drawn):
         if num_relevant is None:
             if self.relevance is None:
                 return None
-            unknown = self.relevance.count(np.isnan(self.relevance.values)) > 0
-            return np.where(unknown, _UNKNOWN, retrieved)
-        try:
-            given = np.asarray(num_relevant)
-        except ValueError:  # lists among the numbers
-            given = np.empty(0)
+            return np.where(self.judged.count(~self.judged.values), _UNKNOWN, retrieved)
+        given = check_array(num_relevant, who="RankedLists", name="num_relevant")
         if given.shape != (len(self),) or given.dtype.kind not in "iu":
             raise InvalidScoresError(
                 f"RankedLists: num_relevant must be {len(self)} integers, one per list, "
@@ -346,25 +333,13 @@ class RankedLists(Drawn):
             Grades in the order of the results, best first; None and NaN mean unknown.
         num_relevant
             Relevant documents in the collection, one number per list; by default those retrieved.
-
-        Examples
-        --------
-        >>> lists = RankedLists([[0.9, 0.4, 0.2]])
-        >>> lists.with_relevance([[1, None, 0]]).judged[0].tolist()
-        [True, False, True]
         """
         column = grades(relevance, self.scores, self.query_ids, self.min_grade)
         lists = self.like(relevance=column, num_relevant=None)
         return lists.like(num_relevant=lists._checked_num_relevant(num_relevant))
 
     def divided_by(self, divisors: ArrayLike) -> RankedLists:
-        """Return the same lists, the scores of each divided by a positive number.
-
-        Parameters
-        ----------
-        divisors
-            One number per list.
-        """
+        """Return the same lists, their scores divided by ``divisors``, one for each list."""
         given = check_numbers(divisors, who="RankedLists.divided_by", name="divisors")
         if given.shape != (len(self),) or not (given > 0).all():
             raise InvalidScoresError(
@@ -402,12 +377,6 @@ class RankedLists(Drawn):
             The group of each list, such as a user or a session; one list of each is chosen at
             random. By default lists with the same query id are one group, and so are lists with
             the same scores to the last bit (and the same documents, where they are named).
-
-        Examples
-        --------
-        >>> lists = RankedLists([[0.91, 0.23], [0.84, 0.5], [0.91, 0.23]])
-        >>> len(lists.distinct()), len(lists.distinct(groups=["ann", "ann", "bob"]))
-        (2, 2)
         """
         if groups is None:
             own = same_query(self.scores, self._query_ids, self.doc_ids)
