@@ -11,6 +11,7 @@ import shutil
 from array import array
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from itertools import chain
 from tempfile import TemporaryFile
 from typing import IO, Any, TypeAlias
@@ -486,3 +487,6 @@ def _table_of(lists: RankedLists) -> Any:
     if numbers is not None:
         columns["num_relevant"] = pyarrow.array(numbers)
     return pyarrow.table(columns)
+
+
+read_parquet, write_parquet = partial(read_arrow, parquet=True), partial(write_arrow, parquet=True)

@@ -24,7 +24,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.io import formats
 from paretocut.io.formats import is_utf8, lists_of_rows, numbers_of_relevant
 from paretocut.io.streams import NotInBlocks, Source, Target, open_source, open_target, pass_on
-from paretocut.io.trec import Qrels, judge_lists, read_trec, run_in_blocks, write_run
+from paretocut.io.trec import read_trec, run_in_blocks, write_run
 from paretocut.lists import RankedLists
 from paretocut.schema.parameters import check_choice
 
@@ -48,12 +48,7 @@ _TABLES: dict[Format, tuple[Callable[..., Any], Callable[..., None], _Ids, _Ids]
     "jsonl": (formats.read_jsonl, formats.write_jsonl, _UTF8, _UTF8),
     "csv": (formats.read_csv, formats.write_csv, _LINES, _WORDS),
     "tsv": (formats.read_csv, partial(formats.write_csv, delimiter="\t"), _LINES, _WORDS),
-    "parquet": (
-        partial(formats.read_arrow, parquet=True),
-        partial(formats.write_arrow, parquet=True),
-        _UTF8,
-        _UTF8,
-    ),
+    "parquet": (formats.read_parquet, formats.write_parquet, _UTF8, _UTF8),
     "arrow": (formats.read_arrow, formats.write_arrow, _UTF8, _UTF8),
 }
 
@@ -62,27 +57,22 @@ def read_lists(
     source: Source,
     format: Format | None = None,
     *,
-    qrels: Source | Qrels | None = None,
     min_grade: float = 1,
-    missing: Literal["drop", "empty"] = "drop",
-    unjudged: Literal["nonrelevant", "unknown"] = "nonrelevant",
     higher_is_better: bool = True,
     max_bytes: int | None = None,
     max_list_bytes: int | None = None,
 ) -> RankedLists:
-    """Return the ranked lists of a file of any known format.
+    """Return the ranked lists of a file of any known format; `with_qrels` adds judgements.
 
     Parameters
     ----------
     source
         Path, "-" for standard input, or an open binary file; plain, gzip or xz.
-    min_grade, missing, unjudged, higher_is_better, max_bytes
-        As for `read_trec`.
     format
         "trec", "jsonl", "csv", "tsv", "parquet" or "arrow"; by default the end of the name decides,
         and TREC is used if there is no name.
-    qrels
-        Judgements in TREC format; they replace relevance from the file.
+    min_grade, higher_is_better, max_bytes
+        As for `read_trec`.
     max_list_bytes
         Refuse a line of JSONL or CSV larger than this; 128 MiB by default.
 
@@ -95,14 +85,13 @@ def read_lists(
     """
     chosen = format_of(source, format, who="read_lists")
     if chosen == "trec":
-        lists = read_trec(
+        return read_trec(
             source, min_grade=min_grade, higher_is_better=higher_is_better, max_bytes=max_bytes
         )
-    else:
-        with open_source(source, max_bytes, max_list_bytes) as opened:
-            rows = _TABLES[chosen][0](opened)
-            (lists,) = lists_of_rows(opened, rows, higher_is_better, min_grade)
-    return judge_lists(lists, qrels, "read_lists", min_grade, missing, unjudged, max_bytes)
+    with open_source(source, max_bytes, max_list_bytes) as opened:
+        rows = _TABLES[chosen][0](opened)
+        (lists,) = lists_of_rows(opened, rows, higher_is_better, min_grade)
+    return lists
 
 
 def read_blocks(

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Any, Literal, TypeAlias
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,8 +129,7 @@ def read_trec(
     """
     check_bool(higher_is_better, who="read_trec", name="higher_is_better")
     with open_source(run, max_bytes) as opened:
-        columns = _read(opened, _chunks(opened), negate=not higher_is_better)
-    lists = _lists_of(columns, higher_is_better, min_grade)
+        lists = _read_run(opened, higher_is_better, min_grade)
     return judge_lists(lists, qrels, "read_trec", min_grade, missing, unjudged, max_bytes)
 
 
@@ -143,8 +142,8 @@ def read_qrels(qrels: Source, *, max_bytes: int | None = None) -> Qrels:
         As ``run`` and ``max_bytes`` for `read_trec`.
     """
     with open_source(qrels, max_bytes) as opened:
-        query_ids, offsets, grades, doc_ids = _read(opened, _chunks(opened), qrels=True)
-    return Qrels(query_ids, Ragged(doc_ids, offsets), Ragged(grades.astype(np.int32), offsets))
+        query_ids, grades, doc_ids = _read(opened, qrels=True)
+    return Qrels(query_ids, doc_ids, grades.with_values(grades.values.astype(np.int32)))
 
 
 def with_qrels(
@@ -345,25 +344,13 @@ def _words(ids: list[str], who: str, errors: str = "surrogateescape") -> list[by
     )
 
 
-def _chunks(source: OpenSource) -> Iterator[bytes]:
-    return iter(source.chunk, b"")
-
-
-_Columns: TypeAlias = tuple[NDArray[Any], IntArray, NDArray[np.float64], NDArray[Any]]
-
-
 def _read(
-    source: OpenSource,
-    chunks: Iterable[bytes],
-    *,
-    qrels: bool = False,
-    negate: bool = False,
-    lines: int = 0,
-) -> _Columns:
-    """Return query ids, offsets, scores or grades, and document ids; ``lines`` came before."""
-    reader = TrecReader(qrels, negate, lines)
+    source: OpenSource, text: bytes | None = None, *, qrels: bool = False, negate: bool = False
+) -> tuple[NDArray[Any], Ragged, Ragged]:
+    """Return query ids, scores or grades, and document ids of a text, or of all of the source."""
+    reader = TrecReader(qrels, negate, source.line)
     good = True
-    for chunk in chunks:
+    for chunk in iter(source.chunk, b"") if text is None else [text]:
         good = reader.feed(chunk)
         source.line = reader.lines
         if not good:
@@ -382,18 +369,17 @@ def _read(
     offsets, values, ids = reader.emit()
     # A file without results has ids of no width, which NumPy cannot view as strings.
     doc_ids = ids.view(f"S{ids.shape[1]}")[:, 0] if ids.size else np.empty(0, "S1")
-    return as_text(names), offsets, values, as_text(doc_ids)
-
-
-def _lists_of(columns: _Columns, higher_is_better: bool, min_grade: float = 1) -> RankedLists:
-    query_ids, offsets, scores, doc_ids = columns
     # The kernel has refused scores that are not finite, and has sorted the results.
-    return RankedLists([]).like(
-        scores=Ragged.unchecked(scores if higher_is_better else -scores, offsets),
-        query_ids=query_ids,
-        doc_ids=Ragged.unchecked(doc_ids, offsets),
-        higher_is_better=higher_is_better,
-        min_grade=min_grade,
+    scores = Ragged.unchecked(-values if negate else values, offsets)
+    return as_text(names), scores, Ragged.unchecked(as_text(doc_ids), offsets)
+
+
+def _read_run(
+    source: OpenSource, higher_is_better: bool, min_grade: float = 1, text: bytes | None = None
+) -> RankedLists:
+    query_ids, scores, doc_ids = _read(source, text, negate=not higher_is_better)
+    return RankedLists([], higher_is_better=higher_is_better, min_grade=min_grade).like(
+        scores=scores, query_ids=query_ids, doc_ids=doc_ids
     )
 
 
@@ -409,8 +395,7 @@ def run_in_blocks(source: OpenSource, higher_is_better: bool) -> Iterator[Ranked
         source.line = lines
         source.check_size(len(text) - end)
         if end or not more:
-            columns = _read(source, [text[:end]], negate=not higher_is_better, lines=lines)
-            yield _lists_of(columns, higher_is_better)
+            yield _read_run(source, higher_is_better, text=text[:end])
             lines += text.count(b"\n", 0, end)
             text = text[end:]
 
