@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from math import lgamma
 from typing import Any
 
@@ -15,15 +16,14 @@ from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists.ragged import IntArray, Ragged, RaggedLike, as_array, refuse_not_finite
 from paretocut.schema.parameters import check_array, shown
 
+refused = partial(InvalidScoresError, who="RankedLists")
 _UNSORTED = 10  # so many scores stand worst first by accident once in 3.6 million times
 
 
 def query_names(query_ids: ArrayLike | None, n: int) -> NDArray[Any]:
     names = as_text(np.arange(n) if query_ids is None else query_ids, "query_ids")
     if names.shape != (n,):
-        raise InvalidScoresError(
-            f"RankedLists: query_ids must be {n} names, one per list, got shape {names.shape}"
-        )
+        raise refused(f"query_ids must be {n} names, one per list, got shape {names.shape}")
     return names
 
 
@@ -54,9 +54,7 @@ def as_text(ids: Any, name: str = "doc_ids") -> NDArray[Any]:
     except ValueError as error:  # Python writes no integer of more than 4,300 digits
         if isinstance(error, InvalidScoresError):
             raise
-        raise InvalidScoresError(
-            f"RankedLists: {name} must have at most 4,300 digits, got an integer with more"
-        ) from None
+        raise refused(f"{name} must have at most 4,300 digits, got an integer with more") from None
     ends = any(text.endswith("\0") for text in ids) if "\0" in "".join(ids) else False
     return np.array(ids, dtype=object if ends else np.str_)
 
@@ -69,9 +67,8 @@ def _one_id(item: Any, name: str) -> str:
     whole = isinstance(item, (int, np.integer)) and not isinstance(item, bool)
     if whole or (isinstance(item, (float, np.floating)) and float(item).is_integer()):
         return str(int(item))
-    raise InvalidScoresError(
-        f"RankedLists: {name} must be text or whole numbers, got {shown(item):.60} "
-        f"({type(item).__name__})"
+    raise refused(
+        f"{name} must be text or whole numbers, got {shown(item):.60} ({type(item).__name__})"
     )
 
 
@@ -100,16 +97,13 @@ def aligned(column: RaggedLike | None, scores: Ragged, name: str) -> Ragged | No
     if column is None:
         return None
     ragged = Ragged.from_any(column, array=as_text if name == "doc_ids" else as_array)
-    who = f"RankedLists: {name}"
     if (lists := len(ragged)) != len(scores):
-        raise InvalidScoresError(
-            f"{who} must have as many lists as scores, {len(scores)}, got {lists}"
-        )
+        raise refused(f"{name} must have as many lists as scores, {len(scores)}, got {lists}")
     different = np.flatnonzero(ragged.lengths != scores.lengths)
     if different.size:
         i = int(different[0])
-        raise InvalidScoresError(
-            f"{who} must be as long as scores in every list, "
+        raise refused(
+            f"{name} must be as long as scores in every list, "
             f"got {ragged.lengths[i]} for {scores.lengths[i]} scores in list {i}"
         )
     return ragged
@@ -126,7 +120,7 @@ def grades(
     if values.dtype == object:
         values = known_or_nan(values, min_grade)
     if values.dtype.kind not in "biuf":
-        raise InvalidScoresError(f"RankedLists: relevance must be numbers, got {values.dtype}")
+        raise refused(f"relevance must be numbers, got {values.dtype}")
     known = column.with_values(np.where(np.isnan(values), 0, values))
     refuse_not_finite(known, "RankedLists", "relevance", names)
     return column.with_values(values)
@@ -155,9 +149,8 @@ def matrix(vectors: ArrayLike | None, rows: int, name: str, what: str) -> NDArra
     if name == "doc_embeddings" and array.ndim == 3:
         array = array.reshape(-1, array.shape[-1])
     if array.ndim != 2 or len(array) != rows:
-        raise InvalidScoresError(
-            f"RankedLists: {name} must have one row for each of the {rows} {what}, "
-            f"got shape {array.shape}"
+        raise refused(
+            f"{name} must have one row for each of the {rows} {what}, got shape {array.shape}"
         )
     return array
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -18,6 +19,7 @@ from paretocut.lists.columns import (
     matrix,
     query_names,
     refuse_worst_first,
+    refused,
 )
 from paretocut.lists.copies import check_groups, nearly_same, one_of_each, same_query
 from paretocut.lists.ragged import (
@@ -40,6 +42,7 @@ from paretocut.schema.parameters import (
 )
 
 _COLUMNS = "scores relevance doc_ids query_embeddings doc_embeddings _num_relevant".split()
+_forbidden = partial(InvalidParameterError, who="RankedLists")
 _UNKNOWN = -1  # in the place of a number of relevant documents
 _Found = TypeVar("_Found")
 
@@ -173,15 +176,15 @@ class RankedLists(Drawn):
             return np.where(self.judged.count(~self.judged.values), _UNKNOWN, retrieved)
         given = check_array(num_relevant, who="RankedLists", name="num_relevant")
         if given.shape != (len(self),) or given.dtype.kind not in "iu":
-            raise InvalidScoresError(
-                f"RankedLists: num_relevant must be {len(self)} integers, one per list, "
+            raise refused(
+                f"num_relevant must be {len(self)} integers, one per list, "
                 f"got shape {given.shape} of {given.dtype}"
             )
         short = np.flatnonzero(given < retrieved)
         if short.size:
             i = int(short[0])
-            raise InvalidScoresError(
-                f"RankedLists: query {str(self.query_ids[i])!r}: num_relevant must be at least "
+            raise refused(
+                f"query {str(self.query_ids[i])!r}: num_relevant must be at least "
                 f"the relevant results retrieved, {retrieved[i]}, got {given[i]}"
             )
         return given.astype(np.int64)
@@ -225,8 +228,8 @@ class RankedLists(Drawn):
         if not self.fully_judged:
             missing = self.scores.count(np.isnan(column.values))
             i = int(np.flatnonzero(missing)[0])
-            raise InvalidScoresError(
-                "RankedLists: relevant needs a judgement of every result, but nobody judged "
+            raise refused(
+                "relevant needs a judgement of every result, but nobody judged "
                 f"{missing[i]} of the {len(column[i])} results of query "
                 f"{str(self.query_ids[i])!r}; use a method that takes lists judged in part "
                 "(Consensus), or grade these results 0 if unjudged means not relevant"
@@ -254,17 +257,15 @@ class RankedLists(Drawn):
         numbers = self._judgements("num_relevant", self._num_relevant)
         unknown = np.flatnonzero(numbers == _UNKNOWN)
         if unknown.size:
-            raise InvalidScoresError(
-                "RankedLists: num_relevant must be given for lists that are judged in part, got "
+            raise refused(
+                "num_relevant must be given for lists that are judged in part, got "
                 f"none for query {str(self.query_ids[unknown[0]])!r}"
             )
         return numbers
 
     def _judgements(self, name: str, found: _Found | None) -> _Found:
         if found is None:
-            raise InvalidScoresError(
-                f"RankedLists: {name} needs judgements, but these lists were made without relevance"
-            )
+            raise refused(f"{name} needs judgements, but these lists were made without relevance")
         return found
 
     def __len__(self) -> int:
@@ -420,9 +421,7 @@ class RankedLists(Drawn):
     def _shuffled(self, needed: int, what: str, seed: int) -> tuple[IntArray, IntArray]:
         """Return the query of each list, and all queries in random order."""
         if len(self) < needed:
-            raise InvalidParameterError(
-                f"RankedLists: {what} needs at least {needed} lists, got {len(self)}"
-            )
+            raise _forbidden(f"{what} needs at least {needed} lists, got {len(self)}")
         start = check_int(seed, who="RankedLists", name="seed")
         queries = nearly_same(self.scores, self._query_ids, self.doc_ids)
         if queries.max() < needed:  # scores that tell no queries apart, such as ranks
@@ -446,21 +445,19 @@ class RankedLists(Drawn):
         """Return the lists of all ``parts``, which have the same columns, one after the other."""
         items = list(parts)
         if not items:
-            raise InvalidParameterError("RankedLists: concat needs at least one part, got none")
+            raise _forbidden("concat needs at least one part, got none")
         for name in ("min_grade", "higher_is_better"):
             values = {getattr(item, name) for item in items}
             if len(values) > 1:
-                raise InvalidParameterError(
-                    f"RankedLists: concat needs one {name} in all parts, got {sorted(values)}"
-                )
+                raise _forbidden(f"concat needs one {name} in all parts, got {sorted(values)}")
         offsets = offsets_of(np.concatenate([item.scores.lengths for item in items]))
         query_ids = np.concatenate([item.query_ids for item in items])
         columns: dict[str, Any] = {"_query_ids": query_ids, "parts": None}
         for name in _COLUMNS:
             column = [part for item in items if (part := getattr(item, name)) is not None]
             if 0 < len(column) < len(items):
-                raise InvalidParameterError(
-                    f"RankedLists: concat needs {name.lstrip('_')} in all parts or in none, "
+                raise _forbidden(
+                    f"concat needs {name.lstrip('_')} in all parts or in none, "
                     f"got it in {len(column)} of {len(items)}"
                 )
             if column and isinstance(column[0], Ragged):
