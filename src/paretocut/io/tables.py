@@ -1,17 +1,4 @@
-"""Files of ranked lists in any format: runs, and tables of one row per query.
-
-The columns of a table have one meaning in all formats:
-
-================ =======================================================
-``query_id``     name of the query
-``scores``       list of scores
-``doc_ids``      list of document ids (optional)
-``relevance``    list of grades (optional); null if not judged
-``num_relevant`` relevant documents in the collection (optional)
-================ =======================================================
-
-Other columns are ignored.
-"""
+"""Files of ranked lists in any format: runs, and tables of one row per query."""
 
 from __future__ import annotations
 

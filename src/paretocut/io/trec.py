@@ -1,8 +1,4 @@
-"""TREC runs and judgements.
-
-The compiled kernel parses them in chunks, so memory goes to the columns that are kept (scores and
-document ids) and not to the text.
-"""
+"""TREC runs and judgements, parsed by the kernel in chunks."""
 
 from __future__ import annotations
 
@@ -36,12 +32,7 @@ _LONG_LINE = 1 << 17  # more than the kernel takes
 class CoverageWarning(UserWarning):
     """The queries of a run and of its judgements are not the same.
 
-    Attributes
-    ----------
-    unjudged
-        Ids of the queries that have results but no judgements; they are left out.
-    missing
-        Ids of the queries that have judgements but no results.
+    ``unjudged`` has the ids of those without judgements, ``missing`` of those without results.
     """
 
     def __init__(self, unjudged: Sequence[str], missing: Sequence[str], kept: bool) -> None:
@@ -65,15 +56,7 @@ class CoverageWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Qrels:
-    """Judgements in columns: the graded documents of each query.
-
-    Attributes
-    ----------
-    query_ids
-        Names of the judged queries, in order of first appearance.
-    doc_ids, grades
-        `Ragged` columns with the judged documents and their grades.
-    """
+    """Judgements in columns: the ``doc_ids`` of each of the ``query_ids``, and their ``grades``."""
 
     query_ids: NDArray[np.str_]
     doc_ids: Ragged
@@ -210,14 +193,10 @@ def judge_lists(
         lists, judged_as = lists[judged_as >= 0], judged_as[judged_as >= 0]
     layout, query_ids, ids = lists.scores.offsets, lists.query_ids, _doc_ids(lists, "").values
     (documents, known), _ = code_points(ids, as_text(qrels.doc_ids.values))
-    # 0 where the judgements do not name a document.
-    grades: NDArray[Any] = trec_judge(
-        documents, layout, judged_as, known, offsets, qrels.grades.values
-    )
-    if unjudged == "unknown":
-        ones = np.ones_like(qrels.grades.values)
-        named = trec_judge(documents, layout, judged_as, known, offsets, ones) == 1
-        grades = np.where(named, grades, np.nan)
+    places = np.arange(1, len(known) + 1, dtype=np.int32)
+    found = trec_judge(documents, layout, judged_as, known, offsets, places)  # 0 if not judged
+    other = np.nan if unjudged == "unknown" else np.int32(0)
+    grades = np.append(qrels.grades.values, other)[found - 1]
     if absent and missing == "empty":
         if lists.query_embeddings is not None:
             raise InvalidParameterError(

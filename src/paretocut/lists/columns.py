@@ -228,7 +228,7 @@ class Parts:
         """Return score and rank of one result from each retriever, in words."""
         words = []
         for name, scores, ranks in zip(self.names, self.scores, self.ranks, strict=True):
-            rank, score = int(ranks[query][position]), float(scores[query][position])
+            rank, score = ranks[query][position], scores[query][position]
             words.append(f"{name}: {score:.3g}, rank {rank}" if rank else f"{name}: not found")
         return "; ".join(words)
 

@@ -290,14 +290,10 @@ class RankedLists(Drawn):
             relevant = None if np.isnan(judgements).any() else self.is_relevant(judgements)
         number = _UNKNOWN if self._num_relevant is None else int(self._num_relevant[i])
         return RankedList(
-            query_id=str(self.query_ids[i]),
-            scores=self.scores[i],
-            relevance=judgements,
-            relevant=relevant,
-            doc_ids=None if self.doc_ids is None else self.doc_ids[i],
-            num_relevant=None if number == _UNKNOWN else number,
-            higher_is_better=self.higher_is_better,
-            min_grade=self.min_grade,
+            *(str(self.query_ids[i]), self.scores[i], judgements, relevant),
+            None if self.doc_ids is None else self.doc_ids[i],
+            None if number == _UNKNOWN else number,
+            *(self.higher_is_better, self.min_grade),
         )
 
     def _take(self, positions: IntArray) -> RankedLists:

@@ -1,8 +1,4 @@
-"""Model files: one file of JSON each, written whole or not at all, and read with care.
-
-A model file may come from anywhere. It is plain data: every value in it is checked, and nothing in
-it is run. Classes say with `register` how their objects become plain data and back.
-"""
+"""Model files: one file of JSON each, written whole or not at all, and read with care."""
 
 from __future__ import annotations
 

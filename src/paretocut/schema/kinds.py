@@ -1,8 +1,4 @@
-"""Kinds of values: type, range and shape.
-
-Parameters, learned state and requests are declared with these kinds and checked by the same code.
-`paretocut.schema.parameters` puts the errors in the caller's words.
-"""
+"""Kinds of values (type, range, shape), which parameters, learned state and requests share."""
 
 from __future__ import annotations
 
@@ -18,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Sizes = dict[str, Any]
-"""Sizes by name, as the values seen so far have them; the same name means the same size."""
+Sizes = dict[str, Any]  # by name, as the values seen so far have them
 
 _LARGEST = 2**63 - 1
 _WORDS = {"b": "true or false", "i": "integers", "f": "numbers"}

@@ -1,8 +1,4 @@
-"""Checks of arguments.
-
-Each check returns the value in its plain type, or raises an error in four parts: who refused,
-which argument, the allowed values, the value given.
-"""
+"""Checks of arguments: each returns the value in its plain type, or says what is allowed."""
 
 from __future__ import annotations
 
