@@ -467,26 +467,18 @@ def write_arrow(out: IO[bytes], blocks: Iterable[RankedLists], parquet: bool = F
 
 
 def _table_of(lists: RankedLists) -> Any:
-    pyarrow = require("pyarrow", feature="writing Parquet and Arrow", extra="arrow")
-
-    def column(ragged: Ragged, values: Any) -> Any:
-        return pyarrow.LargeListArray.from_arrays(ragged.offsets, values)
-
-    columns = {
-        "query_id": pyarrow.array(lists.query_ids.tolist(), pyarrow.string()),
-        "scores": column(lists.scores, lists.scores.values),
+    pa = require("pyarrow", feature="writing Parquet and Arrow", extra="arrow")
+    types = {
+        "query_id": pa.string(),
+        "scores": pa.large_list(pa.float64()),
+        "doc_ids": pa.large_list(pa.large_string()),
+        "num_relevant": pa.int64(),
     }
-    if lists.doc_ids is not None:
-        texts = pyarrow.array(lists.doc_ids.values.tolist(), pyarrow.large_string())
-        columns["doc_ids"] = column(lists.doc_ids, texts)
     if lists.relevance is not None:
-        # NaN, where nobody judged, becomes null.
-        grades = pyarrow.array(lists.relevance.values, from_pandas=True)
-        columns["relevance"] = column(lists.relevance, grades)
-    numbers = numbers_of_relevant(lists)
-    if numbers is not None:
-        columns["num_relevant"] = pyarrow.array(numbers)
-    return pyarrow.table(columns)
+        types["relevance"] = pa.large_list(pa.from_numpy_dtype(lists.relevance.values.dtype))
+    rows = [*rows_of(lists)]
+    schema = pa.schema({name: types[name] for name in (rows[0] if rows else COLUMNS[:2])})
+    return pa.Table.from_pylist(rows, schema)
 
 
 read_parquet, write_parquet = partial(read_arrow, parquet=True), partial(write_arrow, parquet=True)

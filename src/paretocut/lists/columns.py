@@ -121,8 +121,9 @@ def grades(
         values = known_or_nan(values, min_grade)
     if values.dtype.kind not in "biuf":
         raise refused(f"relevance must be numbers, got {values.dtype}")
-    known = column.with_values(np.where(np.isnan(values), 0, values))
-    refuse_not_finite(known, "RankedLists", "relevance", names)
+    if np.isinf(values).any():
+        known = column.with_values(np.where(np.isnan(values), 0, values))
+        refuse_not_finite(known, "RankedLists", "relevance", names)
     return column.with_values(values)
 
 
@@ -165,8 +166,8 @@ def check_cuts(k: ArrayLike, n: int, *, who: str) -> IntArray:
         raise InvalidParameterError(
             f"k must be one integer or {n} of them, 0 or more, got {shown(k)}", who=who
         )
-    bounded = np.minimum(cuts.astype(np.uint64), np.uint64(sys.maxsize)).astype(np.int64)
-    return np.broadcast_to(bounded, (n,)).copy()
+    bounded = np.minimum(cuts.astype(np.uint64), np.uint64(sys.maxsize))
+    return np.broadcast_to(bounded, (n,)).astype(np.int64)
 
 
 def refuse_worst_first(scores: Ragged, higher_is_better: bool, *, who: str) -> None:
