@@ -19,7 +19,7 @@ from paretocut.calibration.nonsense import as_query, drawn_words, nonsense_queri
 from paretocut.calibration.searches import Search, run_searches
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, RaggedLike, RankedLists
-from paretocut.lists.copies import check_groups, one_of_each
+from paretocut.lists.columns import check_groups, one_of_each
 from paretocut.schema.parameters import (
     check_int,
     check_positive_int,

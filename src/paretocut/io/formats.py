@@ -8,7 +8,6 @@ import io
 import json
 import math
 import shutil
-from array import array
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
 from functools import partial
@@ -35,7 +34,7 @@ Row: TypeAlias = Mapping[str, Any]
 RowsByLine: TypeAlias = Generator[tuple[int, Row], None, None]
 COLUMNS = ("query_id", "scores", "doc_ids", "relevance", "num_relevant")
 _ROWS = 500  # of a Parquet file, read at a time
-_TRUTHS = {"True": 1.0, "False": 0.0}  # as we and pandas write grades that are only yes or no
+_TRUTHS = {"True": True, "False": False, "nan": None}  # as we and pandas write yes and no
 
 
 # --- rows and lists ---
@@ -62,17 +61,14 @@ def lists_of_rows(
 
     with closing(rows):
         for line, row in rows:
-            try:
-                found = _checked(row, min_grade)
-                name = found["query_id"]
-                if (first := first_line.setdefault(name, line)) != line:
-                    unique = f"unique (this one is on line {first} too)"
-                    raise _Refused("query_id", unique, row["query_id"])
-                optional = found.keys() - COLUMNS[:2] if optional is None else optional
-                for column in sorted(optional ^ (found.keys() - COLUMNS[:2])):
-                    raise _Refused(column, "in all rows or in none", row.get(column))
-            except _Refused as error:
-                raise source.broken(str(error), line) from None
+            refuse = partial(_refused, source, line)
+            found = _checked(row, min_grade, refuse)
+            if (first := first_line.setdefault(found["query_id"], line)) != line:
+                unique = f"unique (this one is on line {first} too)"
+                raise refuse("query_id", unique, row["query_id"])
+            optional = found.keys() - COLUMNS[:2] if optional is None else optional
+            for column in sorted(optional ^ (found.keys() - COLUMNS[:2])):
+                raise refuse(column, "in all rows or in none", row.get(column))
             block.append(found)
             results += len(found["scores"])
             if source.in_blocks and (results >= BLOCK_RESULTS or source.paused):
@@ -82,45 +78,48 @@ def lists_of_rows(
         yield built()
 
 
-class _Refused(Exception):
-    def __init__(self, column: str, allowed: str, got: object) -> None:
-        shown = repr(got)
-        shown = shown if len(shown) <= 60 else shown[:60] + "..."
-        super().__init__(f"{column} must be {allowed}, got {shown}")
+def _refused(
+    source: OpenSource, line: int, column: str, allowed: str, got: object
+) -> DataFormatError:
+    text = repr(got)
+    text = text if len(text) <= 60 else text[:60] + "..."
+    return source.broken(f"{column} must be {allowed}, got {text}", line)
 
 
-def _checked(row: Row, min_grade: float) -> dict[str, Any]:
+def _checked(
+    row: Row, min_grade: float, refuse: Callable[[str, str, object], DataFormatError]
+) -> dict[str, Any]:
     """Return the columns of a row, those that are not None."""
     name = _ids([row.get("query_id")])
     if name is None:
-        raise _Refused("query_id", "a string or an integer", row.get("query_id"))
+        raise refuse("query_id", "a string or an integer", row.get("query_id"))
     scores = _finite(row.get("scores"), "iuf")
     if scores is None:
         allowed = "a list of finite numbers"
         if row.get("scores") is None:
             allowed += ", one row per query (one row per result is read from CSV only)"
-        raise _Refused("scores", allowed, row.get("scores"))
+        raise refuse("scores", allowed, row.get("scores"))
     n, relevant = len(scores), 0
     found = {"query_id": name.item(), "scores": scores.astype(np.float64)}
     if (given := row.get("doc_ids")) is not None:
         ids = _ids(given)
         if ids is None or len(ids) != n:
-            raise _Refused("doc_ids", f"a list of {n} strings or integers", given)
+            raise refuse("doc_ids", f"a list of {n} strings or integers", given)
         if len(set(ids.tolist())) < len(set(given)):  # 1 and "1"
-            raise _Refused("doc_ids", "different as text", given)
+            raise refuse("doc_ids", "different as text", given)
         found["doc_ids"] = ids
     if (given := row.get("relevance")) is not None:
         grades = _grades(given, min_grade)
         if grades is None or len(grades) != n:
             allowed = f"a list of {n} finite numbers, or null if not judged"
-            raise _Refused("relevance", allowed, given)
+            raise refuse("relevance", allowed, given)
         found["relevance"] = grades
         counts = grades if grades.dtype == bool else grades >= min_grade
         relevant = int(np.count_nonzero(counts))
     if (given := row.get("num_relevant")) is not None:
         if type(given) is not int or not relevant <= given < 2**63:
             allowed = f"an integer, at least the {relevant} relevant results of the row"
-            raise _Refused("num_relevant", allowed, given)
+            raise refuse("num_relevant", allowed, given)
         found["num_relevant"] = given
     return found
 
@@ -171,7 +170,6 @@ def rows_of(lists: RankedLists) -> Iterator[dict[str, Any]]:
 
 
 def numbers_of_relevant(lists: RankedLists) -> IntArray | None:
-    """Return the number of relevant documents of each list, or None where one is unknown."""
     with suppress(InvalidScoresError):
         return lists.num_relevant if len(lists) else None
     return None
@@ -200,7 +198,6 @@ def text_lines(source: OpenSource) -> Iterator[str]:
 
 
 def json_object(source: OpenSource, line: str) -> dict[str, Any]:
-    """Return the object that a line of a file holds."""
     try:
         found = json.loads(line)
         got = type(found).__name__
@@ -212,7 +209,6 @@ def json_object(source: OpenSource, line: str) -> dict[str, Any]:
 
 
 def json_line(row: Row) -> bytes:
-    """Return one line of JSON."""
     try:
         return json.dumps(row, ensure_ascii=False).encode() + b"\n"
     except UnicodeEncodeError:  # UTF-8 cannot hold half a surrogate pair, but ASCII can spell it
@@ -336,60 +332,45 @@ def _floats(text: str) -> NDArray[np.float64]:
     return np.array(_plain(text).split(), dtype=np.float64)
 
 
-def _grade_words(text: str) -> NDArray[Any] | list[bool | None]:
+def _grades_in(text: str) -> NDArray[Any] | list[bool | None]:
     words = text.split()
-    if _TRUTHS.keys() & set(words):
-        return _as_truths(math.nan if word == "nan" else _TRUTHS[word] for word in words)
-    return _as_integers(_floats(text))
+    if {"True", "False"} & set(words):
+        return [_TRUTHS[word] for word in words]
+    grades = _floats(text)
+    whole = bool(np.all((np.abs(grades) < 2**31) & (grades == np.rint(grades))))
+    return grades.astype(np.int64) if whole else grades
 
 
 _CONVERT: dict[str, Callable[[str], Any]] = {
     "scores": _floats,
     "doc_ids": str.split,
-    "relevance": _grade_words,
+    "relevance": _grades_in,
     "num_relevant": lambda text: int(_plain(text)),
 }
-
-
-def _as_truths(grades: Iterable[float]) -> list[bool | None]:
-    return [None if math.isnan(grade) else grade > 0 for grade in grades]
-
-
-def _as_integers(grades: NDArray[np.float64]) -> NDArray[Any]:
-    """Return grades as integers if all are whole numbers."""
-    whole = bool(np.all((np.abs(grades) < 2**31) & (grades == np.rint(grades))))
-    return grades.astype(np.int64) if whole else grades
 
 
 def _one_per_query(source: OpenSource, rows: Iterator[Mapping[str, str]]) -> RowsByLine:
     """Yield one row per query from rows with one result each, whatever their order."""
     if source.in_blocks and source.again:
         raise NotInBlocks(f"{source.name} has one row per result")
-    queries: dict[str, dict[str, Any]] = {}
+    queries: dict[str, tuple[int, dict[str, list[str]]]] = {}
     for row in rows:
-        found = queries.setdefault(
-            row["query_id"],
-            {"line": source.line, "score": array("d"), "doc_id": [], "relevance": array("d")},
-        )
+        _, found = queries.setdefault(row["query_id"], (source.line, {}))
         for name in {"score", "relevance"} & row.keys():
             word, value = row[name].strip(), math.nan
-            if name == "relevance" and word in _TRUTHS:
-                found["truths"], word = True, str(_TRUTHS[word])
             with suppress(ValueError):
                 value = float(_plain(word))
-            if not (math.isfinite(value) or (name == "relevance" and not word)):
+            known = name == "relevance" and (word or "nan") in _TRUTHS
+            if not (math.isfinite(value) or known):
                 raise source.broken(f"{name} must be a finite number, got {row[name]!r}")
-            found[name].append(value)
+            found.setdefault(name, []).append(word or "nan")
         if "doc_id" in row:
-            found["doc_id"].append(row["doc_id"])
-    for query_id, found in queries.items():
-        grouped: dict[str, Any] = {"query_id": query_id, "scores": np.array(found["score"])}
-        if found["doc_id"]:
-            grouped["doc_ids"] = found["doc_id"]
-        if found["relevance"]:
-            as_found = _as_truths if "truths" in found else _as_integers
-            grouped["relevance"] = as_found(np.array(found["relevance"]))
-        yield found["line"], grouped
+            found.setdefault("doc_id", []).append(row["doc_id"])
+    for query_id, (line, found) in queries.items():
+        texts = {"query_id": query_id, "scores": " ".join(found["score"])}
+        if "relevance" in found:
+            texts["relevance"] = " ".join(found["relevance"])
+        yield line, {**_with_lists(texts), "doc_ids": found.get("doc_id")}
 
 
 def write_csv(out: IO[bytes], blocks: Iterable[RankedLists], delimiter: str = ",") -> None:

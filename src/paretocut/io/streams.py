@@ -105,11 +105,7 @@ def _pauses(stream: IO[bytes]) -> bool:
 def open_source(
     source: Source, max_bytes: int | None = None, max_list_bytes: int | None = None
 ) -> Iterator[OpenSource]:
-    """Yield the bytes of a source, decompressed when they are gzip or xz whatever the name.
-
-    Damaged compressed data raises `DataFormatError` after the line the reader noted, and so does
-    a source with more than ``max_bytes``, counted after decompression.
-    """
+    """Yield the bytes of a source, unpacked if they are gzip or xz; damage is a format error."""
     for what, most in (("max_bytes", max_bytes), ("max_list_bytes", max_list_bytes)):
         check(Either(Whole(high=NO_LIMIT)), most, who="read", name=what)
     with ExitStack() as stack:
@@ -161,11 +157,7 @@ def _first_bytes(raw: Any) -> bytes:
 
 @contextmanager
 def open_target(target: Target) -> Iterator[IO[bytes]]:
-    """Yield a stream for writing; the file appears, whole, when the block ends without error.
-
-    Standard output is written at once. A name that ends in .gz or .xz is compressed, without a time
-    stamp, so that equal contents make equal files.
-    """
+    """Yield a stream to write, packed by the name's end; the file appears whole or not at all."""
     if not isinstance(target, (str, os.PathLike)):
         raise InvalidParameterError(
             f"write: the file must be a path or '-', the first argument, got {shown(target):.60}"
@@ -199,7 +191,6 @@ def pass_on(out: IO[bytes]) -> None:
 
 
 def standard(which: Literal["input", "output"]) -> TextIO:
-    """Return standard input or output, if the shell has not closed it."""
     found: TextIO | None = sys.stdin if which == "input" else sys.stdout
     if found is None:
         raise InvalidParameterError(f"standard {which} must be open, got a closed one; name a file")

@@ -89,11 +89,7 @@ def read_blocks(
     max_bytes: int | None = None,
     max_list_bytes: int | None = None,
 ) -> Iterator[RankedLists]:
-    """Yield the lists of a file in blocks, so that memory does not grow with the file.
-
-    A pipe that pauses gives what it has. NotInBlocks is raised when a query goes on after its block
-    has ended.
-    """
+    """Yield the lists of a file in blocks; NotInBlocks is raised when a query stands in two."""
     with open_source(source, max_bytes, max_list_bytes) as opened:
         if format != "trec":
             opened.in_blocks = True

@@ -249,7 +249,6 @@ def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> l
 
 
 def write_run(out: IO[bytes], blocks: Iterable[RankedLists], tag: str = "paretocut") -> list[str]:
-    """Write blocks of lists as one run and return the queries without results."""
     last = tag.encode()
     seen: set[str] = set()
     empty = []

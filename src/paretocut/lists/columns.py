@@ -1,4 +1,4 @@
-"""The columns that ranked lists are made of, and their checks."""
+"""The columns that ranked lists are made of: checks, and lists that are the same."""
 
 from __future__ import annotations
 
@@ -13,10 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.lists.ragged import IntArray, Ragged, RaggedLike, as_array, refuse_not_finite
+from paretocut.lists.ragged import (
+    IntArray,
+    Ragged,
+    RaggedLike,
+    as_array,
+    offsets_of,
+    refuse_not_finite,
+)
 from paretocut.schema.parameters import check_array, shown
 
 refused = partial(InvalidScoresError, who="RankedLists")
+_FIRST, _BITS = 3, 14  # results of near-copies that agree, and the bits of their scores that do
 _UNSORTED = 10  # so many scores stand worst first by accident once in 3.6 million times
 
 
@@ -28,11 +36,7 @@ def query_names(query_ids: ArrayLike | None, n: int) -> NDArray[Any]:
 
 
 def as_text(ids: Any, name: str = "doc_ids") -> NDArray[Any]:
-    """Return ids as text, unchanged; whole floats count as integers.
-
-    The array holds objects if an id ends in NUL, which NumPy's own strings drop. Bytes that are no
-    UTF-8 come back whole when encoded with surrogateescape.
-    """
+    """Return ids as text, whole floats as integers; as objects if one ends in NUL."""
     if not isinstance(ids, (list, tuple)):
         array = as_array(ids)
         if array.dtype.kind == "U":
@@ -73,10 +77,7 @@ def _one_id(item: Any, name: str) -> str:
 
 
 def code_points(*columns: NDArray[Any]) -> tuple[list[NDArray[np.uint32]], NDArray[Any] | None]:
-    """Return columns of names as rows of code points, which is how the kernel compares them.
-
-    Names that end in NUL are numbered instead, in their order; then the names come too, by number.
-    """
+    """Return names as the kernel compares them; numbered, and the names, if one ends in NUL."""
     if any(column.dtype == object for column in columns):
         whole = np.concatenate([column.astype(object) for column in columns])
         names, numbers = np.unique(whole, return_inverse=True)
@@ -171,11 +172,7 @@ def check_cuts(k: ArrayLike, n: int, *, who: str) -> IntArray:
 
 
 def refuse_worst_first(scores: Ragged, higher_is_better: bool, *, who: str) -> None:
-    """Refuse lists that as a whole run from worst to best: their direction must be wrong.
-
-    That is so if more than half of the lists with different scores run that way, and if unsorted
-    lists do so by accident at most as often as ten unsorted scores: once in 3.6 million times.
-    """
+    """Refuse lists that run from worst to best, if unsorted ones hardly would by accident."""
     values = scores.values if higher_is_better else -scores.values
     better, worse = np.zeros((2, values.size), dtype=bool)  # than the result before
     np.greater(values[1:], values[:-1], out=better[1:])
@@ -247,3 +244,85 @@ class Parts:
         """Return the parts with every column changed in the same way."""
         scores, ranks = (tuple(map(change, columns)) for columns in (self.scores, self.ranks))
         return Parts(self.names, scores, ranks)
+
+
+def same_query(
+    scores: Ragged, query_ids: NDArray[Any] | None = None, doc_ids: Ragged | None = None
+) -> IntArray:
+    """Return equal numbers for lists with the same id, or the same scores and documents."""
+    return _joined(query_ids, _same_content(scores, doc_ids))
+
+
+def nearly_same(
+    scores: Ragged, query_ids: NDArray[Any] | None = None, doc_ids: Ragged | None = None
+) -> IntArray:
+    """Return `same_query` by the first three results, and their scores to about four digits."""
+    first = scores.ranks < _FIRST
+    offsets = offsets_of(np.minimum(scores.lengths, _FIRST))
+    documents = None if doc_ids is None else Ragged(doc_ids.values[first], offsets)
+    part, power = np.frexp(scores.values[first])
+    power = np.minimum(power, 1023 - _BITS)  # no number on a grid is infinite
+    # Two grids, so that no two close numbers are on both sides of a line in both.
+    grids = (np.ldexp(np.floor(np.ldexp(part, _BITS) + shift), power) for shift in (0.0, 0.5))
+    near = (_same_content(Ragged(values, offsets), documents) for values in grids)
+    return _joined(query_ids, *near)
+
+
+def _joined(query_ids: NDArray[Any] | None, *same: IntArray) -> IntArray:
+    """Return the number of the query of each list, from the first list that is the same."""
+    if query_ids is not None:
+        _, first, own = np.unique(query_ids, return_index=True, return_inverse=True)
+        same = (*same, first[own])
+    root = list(range(len(same[0])))
+
+    def find(i: int) -> int:
+        while root[i] != i:
+            root[i] = root[root[i]]
+            i = root[i]
+        return i
+
+    for earlier in same:
+        for i in np.flatnonzero(earlier != np.arange(len(root))).tolist():
+            one, other = sorted((find(i), find(int(earlier[i]))))
+            root[other] = one
+    return numbered(find(i) for i in range(len(root)))
+
+
+def numbered(names: Iterable[Any]) -> IntArray:
+    """Return 0, 1, ... for names in order of appearance, the same number for the same name."""
+    known: dict[Any, int] = {}
+    return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
+
+
+def check_groups(groups: Iterable[Any], count: int, who: str) -> IntArray:
+    found = numbered(groups)
+    if len(found) != count:
+        raise InvalidParameterError(
+            f"groups must name the group of each of {count}, got {len(found)} names", who=who
+        )
+    return found
+
+
+def one_of_each(groups: IntArray) -> IntArray:
+    """Return the place of one member of each group, chosen at random with a fixed seed."""
+    shuffled = np.random.default_rng(0).permutation(groups.size)
+    _, first = np.unique(groups[shuffled], return_index=True)
+    return np.sort(shuffled[first])
+
+
+def _same_content(scores: Ragged, doc_ids: Ragged | None) -> IntArray:
+    """Return for each list the first one with the same content; often itself."""
+    found = np.arange(len(scores))
+    filled = np.flatnonzero(scores.filled)
+    if not filled.size:
+        return found
+    # A sum of the bits, weighted by rank, tells almost all lists apart without a loop.
+    bits = (np.asarray(scores.values, dtype=np.float64) + 0.0).view(np.uint64)
+    weights = 2 * scores.ranks.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    sums = np.add.reduceat(bits * weights, scores.offsets[filled])
+    _, own, count = np.unique(sums, return_inverse=True, return_counts=True)
+    first: dict[Any, int] = {}
+    for i in filled[count[own] > 1].tolist():
+        documents = () if doc_ids is None else tuple(doc_ids[i].tolist())
+        found[i] = first.setdefault((tuple(scores[i].tolist()), documents), i)
+    return found

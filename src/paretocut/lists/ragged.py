@@ -247,10 +247,7 @@ def best_first(
     who: str = "Ragged",
     query_ids: NDArray[Any] | None = None,
 ) -> IntArray | None:
-    """Return the order that sorts every list best first, or None if all of them are.
-
-    Scores that are not finite are refused in the name of ``who``.
-    """
+    """Return the order that sorts every list best first, or None if all of them are."""
     values = np.ascontiguousarray(scores.values, dtype=np.float64)
     found = _kernel.survey(values, scores.offsets, bool(higher_is_better))
     if found == _IN_ORDER:
@@ -265,7 +262,6 @@ def best_first(
 
 
 def offsets_of(lengths: IntArray) -> IntArray:
-    """Return where lists of these lengths begin, and where the last one ends."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets

@@ -11,17 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.lists.columns import (
-    Parts,
-    aligned,
-    check_cuts,
-    grades,
-    matrix,
-    query_names,
-    refuse_worst_first,
-    refused,
-)
-from paretocut.lists.copies import check_groups, nearly_same, one_of_each, same_query
+from paretocut.lists import columns as _columns
+from paretocut.lists.columns import Parts, refused
 from paretocut.lists.ragged import (
     BoolArray,
     FloatArray,
@@ -51,14 +42,7 @@ _Found = TypeVar("_Found")
 class RankedList(Drawn):
     """One ranked list, best first: a view into the columns of a `RankedLists`.
 
-    Attributes
-    ----------
-    query_id
-        Name of the query.
-    scores, relevance, doc_ids, num_relevant, higher_is_better, min_grade
-        As in `RankedLists`; None for what is not known.
-    relevant
-        Which results are relevant, if all are judged.
+    Its attributes are those of `RankedLists`, and None for what is not known.
     """
 
     query_id: str
@@ -149,15 +133,15 @@ class RankedLists(Drawn):
         higher_is_better = check_bool(higher_is_better, who="RankedLists", name="higher_is_better")
         ragged = Ragged.from_any(scores, dtype=np.float64)
         n = len(ragged)
-        names = None if query_ids is None else query_names(query_ids, n)  # else made when asked for
+        names = None if query_ids is None else _columns.query_names(query_ids, n)
         order = best_first(ragged, higher_is_better, "RankedLists", names)
         results = ragged.values.size
         self.__dict__.update(
             scores=ragged,
-            relevance=grades(relevance, ragged, names, min_grade),
-            doc_ids=aligned(doc_ids, ragged, "doc_ids"),
-            query_embeddings=matrix(query_embeddings, n, "query_embeddings", "lists"),
-            doc_embeddings=matrix(doc_embeddings, results, "doc_embeddings", "results"),
+            relevance=_columns.grades(relevance, ragged, names, min_grade),
+            doc_ids=_columns.aligned(doc_ids, ragged, "doc_ids"),
+            query_embeddings=_columns.matrix(query_embeddings, n, "query_embeddings", "lists"),
+            doc_embeddings=_columns.matrix(doc_embeddings, results, "doc_embeddings", "results"),
             higher_is_better=higher_is_better,
             min_grade=min_grade,
             _query_ids=names,
@@ -193,14 +177,11 @@ class RankedLists(Drawn):
     def of_scores(
         cls, scores: Ragged, higher_is_better: bool, *, who: str, any_order: bool = False
     ) -> tuple[RankedLists, IntArray | None]:
-        """Return bare scores as lists, and the order that sorted their values (None if in order).
-
-        Lists that as a whole stand worst first are refused, unless ``any_order``.
-        """
+        """Return bare scores as lists, and the order that sorted their values, if one did."""
         order = best_first(scores, higher_is_better, who)
         if order is not None:
             if not any_order:
-                refuse_worst_first(scores, higher_is_better, who=who)
+                _columns.refuse_worst_first(scores, higher_is_better, who=who)
             scores = scores.with_values(scores.values[order])
         lists = object.__new__(cls)
         lists.__dict__.update(scores=scores, higher_is_better=higher_is_better)
@@ -211,7 +192,7 @@ class RankedLists(Drawn):
         """Names of the queries; "0", "1", ... if none were given."""
         names = self._query_ids
         if names is None:
-            names = self.__dict__["_query_ids"] = query_names(None, len(self))
+            names = self.__dict__["_query_ids"] = _columns.query_names(None, len(self))
         return names
 
     @property
@@ -331,7 +312,7 @@ class RankedLists(Drawn):
         num_relevant
             Relevant documents in the collection, one number per list; by default those retrieved.
         """
-        column = grades(relevance, self.scores, self.query_ids, self.min_grade)
+        column = _columns.grades(relevance, self.scores, self.query_ids, self.min_grade)
         lists = self.like(relevance=column, num_relevant=None)
         return lists.like(num_relevant=lists._checked_num_relevant(num_relevant))
 
@@ -376,10 +357,10 @@ class RankedLists(Drawn):
             the same scores to the last bit (and the same documents, where they are named).
         """
         if groups is None:
-            own = same_query(self.scores, self._query_ids, self.doc_ids)
+            own = _columns.same_query(self.scores, self._query_ids, self.doc_ids)
         else:
-            own = check_groups(groups, len(self), "RankedLists.distinct")
-        return self._take(one_of_each(own))
+            own = _columns.check_groups(groups, len(self), "RankedLists.distinct")
+        return self._take(_columns.one_of_each(own))
 
     def split(self, train: float = 0.8, *, seed: int = 0) -> tuple[RankedLists, RankedLists]:
         """Return a random training part and the rest.
@@ -419,7 +400,7 @@ class RankedLists(Drawn):
         if len(self) < needed:
             raise _forbidden(f"{what} needs at least {needed} lists, got {len(self)}")
         start = check_int(seed, who="RankedLists", name="seed")
-        queries = nearly_same(self.scores, self._query_ids, self.doc_ids)
+        queries = _columns.nearly_same(self.scores, self._query_ids, self.doc_ids)
         if queries.max() < needed:  # scores that tell no queries apart, such as ranks
             queries = np.arange(len(self))
         return queries, np.random.default_rng(start).permutation(queries.max() + 1)
@@ -432,7 +413,8 @@ class RankedLists(Drawn):
         k
             One number for all lists or one per list, or the `Cuts` of the lists.
         """
-        lengths = np.minimum(check_cuts(k, len(self), who="RankedLists"), self.scores.lengths)
+        cuts = _columns.check_cuts(k, len(self), who="RankedLists")
+        lengths = np.minimum(cuts, self.scores.lengths)
         kept = np.flatnonzero(self.scores.ranks < self.scores.spread(lengths))
         return self._picked(Ragged.unchecked(kept, offsets_of(lengths)))
 
@@ -468,7 +450,6 @@ def _pick(column: NDArray[Any] | None, positions: NDArray[Any]) -> NDArray[Any] 
 
 
 def _counts(grades: NDArray[Any], min_grade: float) -> BoolArray:
-    """Return which grades count as relevant; unknown ones do not."""
     if grades.dtype == np.bool_:
         # True must count as relevant whatever min_grade was meant for in a graded run.
         return grades

@@ -78,7 +78,6 @@ def load_model(path: str | os.PathLike[str], *tags: str) -> Any:
 
 
 def encode(value: Any, *, who: str, name: str) -> Any:
-    """Return a value as JSON can hold it."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, str)):
@@ -147,10 +146,7 @@ def _unpacked(items: Any, about: Mapping[str, Any]) -> NDArray[Any]:
 
 
 def read_whole(path: str | os.PathLike[str]) -> bytes:
-    """Return the bytes of a file, or of the file that a link leads to.
-
-    A pipe may never end and a device has no end, so both are refused with DataFormatError.
-    """
+    """Return the bytes of a file; a pipe may never end, and a device has no end."""
     reason = "a folder, a pipe or a device"
     try:
         if os.path.isfile(path) or not os.path.exists(path):
@@ -163,7 +159,6 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
 
 
 def shipped(name: str) -> dict[str, Any]:
-    """Return the content of a JSON file of the package's data."""
     from importlib.resources import files  # costs as much to import as all of the package
 
     content: dict[str, Any] = json.loads((files("paretocut") / "data" / name).read_bytes())
@@ -176,10 +171,7 @@ def _refuse(constant: str) -> float:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Yield a stream for writing; the file appears, whole, when the block ends without error.
-
-    A link keeps pointing to the file that is replaced, and the new file has the mode of the old.
-    """
+    """Yield a stream; a file or what a link leads to is replaced, whole, if no error comes."""
     final = os.path.realpath(path)
     unfinished = os.path.join(os.path.dirname(final), f".{os.urandom(8).hex()}.part")
     try:

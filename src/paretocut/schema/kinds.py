@@ -29,10 +29,7 @@ class Kind(ABC):
 
 
 def checked(described: Mapping[str, Kind], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values in their plain types, or raise ValueError for the first that does not fit.
-
-    Values are checked in the order of ``described``; all must be there, and no others.
-    """
+    """Return the values in their plain types; all must be there, and no others."""
     for name in given:
         if name not in described:
             raise ValueError(f"values must be named {', '.join(described)}, got {name!r:.60}")

@@ -44,13 +44,11 @@ def check_real(
     high: float = math.inf,
     closed: Literal["neither", "low"] = "neither",
 ) -> float:
-    """Return the value as a float inside the interval."""
     kind = Real(low, below=high) if closed == "low" else Real(above=low, below=high)
     return float(check(kind, value, who=who, name=name))
 
 
 def check_probability(value: Any, *, who: str, name: str) -> float:
-    """Return the value as a float in (0, 1)."""
     return float(check(_PROBABILITY, value, who=who, name=name))
 
 
@@ -64,7 +62,6 @@ def check_positive_int(value: Any, *, who: str, name: str) -> int:
 
 
 def check_port(value: Any, *, who: str) -> int:
-    """Return the value as the number of a port; 0 stands for any that is free."""
     return int(check(Whole(0, 65535), value, who=who, name="port"))
 
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import IntArray, RankedLists
-from paretocut.lists.copies import check_groups
+from paretocut.lists.columns import check_groups
 from paretocut.schema.files import register, save_model, shipped
 from paretocut.schema.kinds import Items, Kind, Real, Whole, checked
 from paretocut.stopping.review import PROBABILITY, RECALL, Recall, Review, Rule, as_finds

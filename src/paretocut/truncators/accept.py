@@ -17,7 +17,7 @@ from paretocut.decisions.warnings import named
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, RaggedLike, RankedLists
-from paretocut.lists.copies import check_groups
+from paretocut.lists.columns import check_groups
 from paretocut.metrics.binomial import exact_interval
 from paretocut.relevance.logistic import sigmoid
 from paretocut.schema.kinds import Array, Either, Instance, Kind, Real, Text

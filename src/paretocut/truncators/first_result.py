@@ -6,7 +6,7 @@ import numpy as np
 
 from paretocut.background.seen import score_at
 from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
-from paretocut.lists.copies import nearly_same
+from paretocut.lists.columns import nearly_same
 from paretocut.metrics.binomial import allowed_errors, binomial_cdf
 from paretocut.relevance.logistic import ridge_logistic, sigmoid
 
