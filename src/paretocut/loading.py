@@ -17,12 +17,7 @@ def load(path: str | os.PathLike[str]) -> Truncator | Background | Fusion | Quan
     """Return the truncator, the background, the fusion or the stopping rule that ``save`` wrote.
 
     A file from a stranger can do no harm: every value in it is checked, nothing in it is run, and
-    no other file is read.
-
-    Parameters
-    ----------
-    path
-        The file. One that holds none of these raises `DataFormatError`.
+    no other file is read. If ``path`` holds none of these, `DataFormatError` is raised.
 
     Examples
     --------

@@ -25,16 +25,9 @@ _FEW = 2  # of each decision, before rows sorted by it look sorted
 class Screening:
     """The judgements of a review so far.
 
-    Attributes
-    ----------
-    judged
-        Whether each document read is relevant, by its id.
-    total
-        Number of documents, read or not.
-    timed
-        Whether the file says when each document was read; else ``judged`` is in the file's order.
-    disorder
-        Why the rows cannot be in the order of reading; empty if they can.
+    ``judged`` says whether each document read is relevant, by its id, and ``total`` is the number
+    of all. ``judged`` is in the order of reading if the file is ``timed``, and else in that of the
+    rows; ``disorder`` says why this cannot be the order of reading, if it cannot.
     """
 
     judged: dict[str, bool]

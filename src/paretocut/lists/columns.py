@@ -39,10 +39,8 @@ def as_text(ids: Any, name: str = "doc_ids") -> NDArray[Any]:
     """Return ids as text, whole floats as integers; as objects if one ends in NUL."""
     if not isinstance(ids, (list, tuple)):
         array = as_array(ids)
-        if array.dtype.kind == "U":
-            return array
-        if array.dtype.kind in "iu":
-            return array.astype(np.str_)
+        if array.dtype.kind in "Uiu":
+            return array.astype(np.str_, copy=False)
         if array.dtype.kind == "S" and array.ndim == 1:
             try:
                 return array.astype(np.str_)  # ASCII, in one go
@@ -89,8 +87,8 @@ def code_points(*columns: NDArray[Any]) -> tuple[list[NDArray[np.uint32]], NDArr
 def _rows(text: NDArray[np.str_]) -> NDArray[np.uint32]:
     if not text.dtype.isnative:
         text = text.astype(text.dtype.newbyteorder("="))
-    if text.size == 0 or text.dtype.itemsize == 0:
-        return np.zeros((len(text), 1), dtype=np.uint32)
+    if text.size == 0:
+        return np.zeros((0, 1), dtype=np.uint32)
     return text.view(np.uint32).reshape(len(text), -1)
 
 
@@ -135,11 +133,9 @@ def known_or_nan(items: Iterable[Any], min_grade: float) -> NDArray[Any]:
         return np.asarray(found, dtype=object)
     # True must count as relevant whatever min_grade was meant for in a graded run.
     yes = float(max(1, min_grade))
+    known = [yes if isinstance(item, (bool, np.bool_)) and item else item for item in found]
     try:
-        return np.array(
-            [yes if isinstance(item, (bool, np.bool_)) and item else item for item in found],
-            dtype=np.float64,
-        )
+        return np.array(known, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):  # dates, integers without end
         return np.asarray(found, dtype=object)
 
@@ -193,9 +189,8 @@ def refuse_worst_first(scores: Ragged, higher_is_better: bool, *, who: str) -> N
     choices = lgamma(lists + 1) - lgamma(wrong.size + 1) - lgamma(lists - wrong.size + 1)
     if orders - choices < lgamma(_UNSORTED + 1) - 1e-6:
         return
-    what, run, other = ("scores", "rise", "distances")
-    if not higher_is_better:
-        what, run, other = ("distances", "fall", "scores")
+    what, other = ("scores", "distances")[:: 1 if higher_is_better else -1]
+    run = "rise" if higher_is_better else "fall"
     where = f" in list {wrong[0]}, one of {wrong.size}" if len(scores) > 1 else ""
     raise InvalidScoresError(
         f"{what} must not come worst first, got {what} that {run} from {own[0][0]:g} to "
@@ -207,15 +202,9 @@ def refuse_worst_first(scores: Ragged, higher_is_better: bool, *, who: str) -> N
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """Score and rank that each retriever gave each result of fused lists.
+    """Score and rank that each retriever, by its name, gave each result of fused lists.
 
-    Attributes
-    ----------
-    names
-        Name of each retriever.
-    scores, ranks
-        For each retriever its own score of each fused result, NaN if it did not return the
-        document, and its rank, from 1, or 0.
+    A retriever that did not return the document has the score NaN and the rank 0.
     """
 
     names: tuple[str, ...]

@@ -78,16 +78,12 @@ class Ragged:
         A pair is values and offsets if its second part is an array of integers; otherwise it is
         two lists. The values get the type ``dtype``; ``array`` makes an array of those of one list.
         """
+        pair = isinstance(lists, tuple) and len(lists) == 2 and hasattr(lists[1], "__array__")
         if isinstance(lists, Ragged):
             ragged = lists
         elif type(lists).__module__.partition(".")[0] == "pyarrow":
             ragged = _from_arrow(lists)
-        elif (
-            isinstance(lists, tuple)
-            and len(lists) == 2
-            and hasattr(lists[1], "__array__")
-            and np.asarray(lists[1]).dtype.kind in "iu"
-        ):
+        elif pair and np.asarray(lists[1]).dtype.kind in "iu":
             ragged = cls(array(lists[0]), as_array(lists[1]))
         else:
             ragged = _from_sequence(lists, array)

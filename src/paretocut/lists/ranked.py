@@ -154,10 +154,10 @@ class RankedLists(Drawn):
         retrieved = np.zeros(len(self), dtype=np.int64)
         if self.relevance is not None:
             retrieved = self.relevance.count(self.is_relevant(self.relevance.values))
+            if num_relevant is None:
+                return np.where(self.judged.count(~self.judged.values), _UNKNOWN, retrieved)
         if num_relevant is None:
-            if self.relevance is None:
-                return None
-            return np.where(self.judged.count(~self.judged.values), _UNKNOWN, retrieved)
+            return None
         given = check_array(num_relevant, who="RankedLists", name="num_relevant")
         if given.shape != (len(self),) or given.dtype.kind not in "iu":
             raise refused(
@@ -305,12 +305,8 @@ class RankedLists(Drawn):
     ) -> RankedLists:
         """Return the same lists with these judgements instead of their own.
 
-        Parameters
-        ----------
-        relevance
-            Grades in the order of the results, best first; None and NaN mean unknown.
-        num_relevant
-            Relevant documents in the collection, one number per list; by default those retrieved.
+        ``relevance`` is in the order of the results, best first; ``num_relevant`` is as in
+        `RankedLists`.
         """
         column = _columns.grades(relevance, self.scores, self.query_ids, self.min_grade)
         lists = self.like(relevance=column, num_relevant=None)
@@ -347,14 +343,10 @@ class RankedLists(Drawn):
         return f"RankedLists({len(self)} lists, {self.scores.values.size} results{judged})"
 
     def distinct(self, groups: Iterable[Any] | None = None) -> RankedLists:
-        """Return one list of each query, so that none counts twice.
+        """Return one list, chosen at random, of each of the ``groups``, so that none counts twice.
 
-        Parameters
-        ----------
-        groups
-            The group of each list, such as a user or a session; one list of each is chosen at
-            random. By default lists with the same query id are one group, and so are lists with
-            the same scores to the last bit (and the same documents, where they are named).
+        A group may be a user or a session. By default it is a query: lists with the same id, or
+        with the same scores to the last bit (and the same documents, where they are named).
         """
         if groups is None:
             own = _columns.same_query(self.scores, self._query_ids, self.doc_ids)
@@ -363,16 +355,10 @@ class RankedLists(Drawn):
         return self._take(_columns.one_of_each(own))
 
     def split(self, train: float = 0.8, *, seed: int = 0) -> tuple[RankedLists, RankedLists]:
-        """Return a random training part and the rest.
+        """Return a random training part, with the share ``train`` of the queries, and the rest.
 
-        Lists with the same query id, or nearly the same scores, stay together.
-
-        Parameters
-        ----------
-        train
-            Share of the queries in the training part, in (0, 1); each part gets at least one.
-        seed
-            Seed of the random division.
+        Lists with the same query id, or nearly the same scores, stay together; ``seed`` is that
+        of the random division.
         """
         check_probability(train, who="RankedLists", name="train")
         queries, shuffled = self._shuffled(2, "split", seed)
@@ -406,12 +392,9 @@ class RankedLists(Drawn):
         return queries, np.random.default_rng(start).permutation(queries.max() + 1)
 
     def truncate(self, k: ArrayLike) -> RankedLists:
-        """Return the lists cut to their first ``k`` results; ``num_relevant`` stays the same.
+        """Return the lists cut to their first ``k`` results: a number, one per list, or `Cuts`.
 
-        Parameters
-        ----------
-        k
-            One number for all lists or one per list, or the `Cuts` of the lists.
+        ``num_relevant`` stays the same.
         """
         cuts = _columns.check_cuts(k, len(self), who="RankedLists")
         lengths = np.minimum(cuts, self.scores.lengths)

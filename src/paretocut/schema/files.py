@@ -60,16 +60,15 @@ def load_model(path: str | os.PathLike[str], *tags: str) -> Any:
         line = getattr(error, "lineno", 1)
         raise DataFormatError(str(path), line, f"not JSON: {error}") from None
     formats = {f"paretocut-{tag}": tag for tag in tags}
-    named = content.get("format") if isinstance(content, dict) else None
+    named = content.pop("format", None) if isinstance(content, dict) else None
     if not isinstance(named, str) or named not in formats:
         expected = " or ".join(f'"{name}"' for name in formats)
         raise DataFormatError(str(path), 1, f'expected "format": {expected}')
-    version = content.get("version")
+    version = content.pop("version", None)
     if type(version) is not int or version != _VERSION:
         raise DataFormatError(str(path), 1, f"expected version {_VERSION}, got {version!r:.60}")
-    rest = {key: value for key, value in content.items() if key not in ("format", "version")}
     try:
-        return _CODERS[formats[named]][2](rest)
+        return _CODERS[formats[named]][2](content)
     except _REFUSALS as error:
         if isinstance(error, (DataFormatError, MissingExtraError)):
             raise
