@@ -132,10 +132,9 @@ class RankedLists(Drawn):
     ) -> None:
         higher_is_better = check_bool(higher_is_better, who="RankedLists", name="higher_is_better")
         ragged = Ragged.from_any(scores, dtype=np.float64)
-        n = len(ragged)
-        names = None if query_ids is None else _columns.query_names(query_ids, n)
+        names = None if query_ids is None else _columns.query_names(query_ids, len(ragged))
         order = best_first(ragged, higher_is_better, "RankedLists", names)
-        results = ragged.values.size
+        n, results = len(ragged), ragged.values.size
         self.__dict__.update(
             scores=ragged,
             relevance=_columns.grades(relevance, ragged, names, min_grade),
