@@ -35,8 +35,8 @@ if _TYPE_CHECKING:
     from paretocut.calibration import calibrate
     from paretocut.evaluation import evaluate
     from paretocut.fusion import fuse
-    from paretocut.io import read_trec
-    from paretocut.judging import judge
+    from paretocut.io import read_lists, read_trec
+    from paretocut.judging import judge, plan_judgements
     from paretocut.loading import load
     from paretocut.truncators.choose import cut, cut_batch
 
@@ -58,6 +58,8 @@ __all__ = [
     "keep",
     "load",
     "metrics",
+    "plan_judgements",
+    "read_lists",
     "read_trec",
     "stopping",
     "truncators",
@@ -74,22 +76,10 @@ _HOMES = {
     "judge": "judging",
     "keep": "adapters.keeping",
     "load": "loading",
+    "plan_judgements": "judging",
+    "read_lists": "io",
     "read_trec": "io",
 }
-_ROOMS = (
-    "adapters",
-    "answers",
-    "background",
-    "calibration",
-    "evaluation",
-    "fusion",
-    "io",
-    "judging",
-    "metrics",
-    "relevance",
-    "stopping",
-    "truncators",
-)
 
 
 def _draw(value: object) -> str:
@@ -102,17 +92,17 @@ _Drawn.draw = _draw
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
+    from importlib import import_module, util
 
     if name == "__version__":
         return import_module("importlib.metadata").version("paretocut")
-    if name in _ROOMS:
+    if name in _HOMES:
+        found = getattr(import_module(f"paretocut.{_HOMES[name]}"), name)
+        globals()[name] = found  # the next use finds it without a detour
+        return found
+    if util.find_spec(f"paretocut.{name}") is not None:
         return import_module(f"paretocut.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'paretocut' has no attribute {name!r}")
-    found = getattr(import_module(f"paretocut.{_HOMES[name]}"), name)
-    globals()[name] = found  # the next use finds it without a detour
-    return found
+    raise AttributeError(f"module 'paretocut' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

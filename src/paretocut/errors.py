@@ -30,13 +30,7 @@ __all__ = [
 
 
 class ParetocutError(Exception):
-    """Base of every error raised on purpose by paretocut.
-
-    Attributes
-    ----------
-    who
-        The function or class that refused; its name stands before the message.
-    """
+    """Base of every error raised on purpose by paretocut; ``who`` refused."""
 
     def __init__(self, message: str = "", *, who: str = "") -> None:
         super().__init__(message)
@@ -55,21 +49,11 @@ class InvalidParameterError(ParetocutError, ValueError):
 
 
 class DataFormatError(ParetocutError, ValueError):
-    """A file that breaks its format, with the place where it does.
-
-    Attributes
-    ----------
-    path
-        The file as the caller named it.
-    line
-        Line number, counted from 1.
-    """
+    """A file that breaks its format: ``path`` as the caller named it, ``line`` counted from 1."""
 
     def __init__(self, path: str, line: int, problem: str) -> None:
         super().__init__(f"{path}:{line}: {problem}")
-        self.path = path
-        self.line = line
-        self.problem = problem
+        self.path, self.line, self.problem = path, line, problem
 
     def __reduce__(self) -> tuple[type[DataFormatError], tuple[str, int, str]]:
         return type(self), (self.path, self.line, self.problem)
@@ -84,22 +68,14 @@ class NotFittedError(ParetocutError, ValueError, AttributeError):
 
 
 class MissingExtraError(ParetocutError, ImportError):
-    """An optional package is needed and not installed.
-
-    Attributes
-    ----------
-    extra
-        Name of the extra that installs the package.
-    """
+    """An optional package is needed and not installed; ``extra`` names what installs it."""
 
     def __init__(self, feature: str, package: str, extra: str) -> None:
         super().__init__(
             f"{feature} needs the package {package!r}, which is not installed: "
             f"pip install 'paretocut[{extra}]'"
         )
-        self.feature = feature
-        self.package = package
-        self.extra = extra
+        self.feature, self.package, self.extra = feature, package, extra
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
         return type(self), (self.feature, self.package, self.extra)

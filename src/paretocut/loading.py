@@ -16,20 +16,8 @@ from paretocut.truncators import Truncator
 def load(path: str | os.PathLike[str]) -> Truncator | Background | Fusion | Quantile:
     """Return the truncator, the background, the fusion or the stopping rule that ``save`` wrote.
 
-    A file from a stranger can do no harm: it is plain data, every value in it is checked, nothing
-    in it is run, and no other file is read.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    DataFormatError
-        For a file that holds none of these.
-    InvalidParameterError
-        For anything but a path.
+    A file from a stranger can do no harm: every value in it is checked, nothing in it is run, and
+    no other file is read. If ``path`` holds none of these, `DataFormatError` is raised.
 
     Examples
     --------
@@ -39,9 +27,9 @@ def load(path: str | os.PathLike[str]) -> Truncator | Background | Fusion | Quan
     ...     load(f"{folder}/model.json")
     FixedK(k=3)
     """
-    tags = ("truncator", "background", "fusion", "stopping")
-    model: Truncator | Background | Fusion | Quantile = load_model(path, *tags)
-    return model
+    found: Truncator | Background | Fusion | Quantile
+    found = load_model(path, "truncator", "background", "fusion", "stopping")
+    return found
 
 
 def load_as(kind: Any, what: str, path: str, option: str) -> Any:
@@ -55,8 +43,6 @@ def load_as(kind: Any, what: str, path: str, option: str) -> Any:
 
 def load_decider(path: str) -> Truncator | Background:
     """Return the model that ``--model NAME=FILE`` names."""
-    kinds = (Truncator, Background)
-    found: Truncator | Background = load_as(
-        kinds, "a saved truncator or background", path, "--model"
-    )
+    what = "a saved truncator or background"
+    found: Truncator | Background = load_as((Truncator, Background), what, path, "--model")
     return found

@@ -26,7 +26,7 @@ from paretocut.lists import RankedLists
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("paretocut.io.trec.CHUNK_BYTES", 700)
-    monkeypatch.setattr("paretocut.io.tables.BLOCK_RESULTS", 40)
+    monkeypatch.setattr("paretocut.io.formats.BLOCK_RESULTS", 40)
 
 
 def lists_of(queries: int, depth: int = 20, seed: int = 0) -> RankedLists:

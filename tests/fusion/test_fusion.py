@@ -272,7 +272,6 @@ def test_parts_follow_slices_cuts_and_splits() -> None:
         (fused[[4, 1]], [4, 1], 9),
         (fused.truncate(3), range(6), 3),
         (fused.split(0.5, seed=1)[0], None, 9),
-        (pc.RankedLists.concat([fused[:2], fused[2:]]), range(6), 9),
     ):
         assert changed.parts is not None
         where = rows or [fused.query_ids.tolist().index(q) for q in changed.query_ids.tolist()]
@@ -284,13 +283,6 @@ def test_parts_follow_slices_cuts_and_splits() -> None:
             for i, row in enumerate(where):
                 assert column[i].tolist() == before[row][:depth].tolist()
     assert pc.RankedLists([[1.0]]).parts is None
-
-
-def test_parts_of_other_retrievers_are_not_put_together() -> None:
-    lists = lists_of([("a", 1.0)]), lists_of([("b", 1.0)])
-    named = pc.fuse({"x": lists[0], "y": lists[1]})
-    with pytest.raises(InvalidParameterError, match="same retrievers"):
-        pc.RankedLists.concat([named, pc.fuse(list(lists))])
 
 
 def test_scores_with_ids_need_no_columns() -> None:

@@ -78,7 +78,6 @@ def test_judgements_larger_than_allowed_are_refused(pack: Callable[[bytes], byte
     calls: list[Callable[[], object]] = [
         lambda: read_qrels(io.BytesIO(pack(text)), max_bytes=5),
         lambda: read_trec(io.BytesIO(b""), io.BytesIO(pack(text)), max_bytes=5),
-        lambda: read_lists(io.BytesIO(b""), "jsonl", qrels=io.BytesIO(pack(text)), max_bytes=5),
     ]
     for call in calls:
         with pytest.raises(DataFormatError, match="expected at most 5 bytes of text"):

@@ -632,9 +632,8 @@ def test_csv_with_one_row_per_result_is_grouped_by_query() -> None:
 
 def test_table_takes_integer_ids_distances_and_judgements() -> None:
     text = b'{"query_id": 301, "scores": [1, 0.5], "doc_ids": [7, "x"], "text": "ignored"}\n'
-    lists = read_lists(
-        io.BytesIO(text), "jsonl", higher_is_better=False, qrels=io.BytesIO(b"301 0 7 1\n")
-    )
+    lists = read_lists(io.BytesIO(text), "jsonl", higher_is_better=False)
+    lists = with_qrels(lists, read_qrels(io.BytesIO(b"301 0 7 1\n")))
     assert contents(lists) == {"301": [(b"x", 0.5), (b"7", 1.0)]}
     assert lists.relevance.values.tolist() == [0, 1]
 
@@ -794,7 +793,9 @@ def test_format_is_told_by_the_name_or_by_the_caller(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameterError, match=r"must end in one of \.run, \.trec.*bm25"):
         read_lists(tmp_path / "input.bm25")
     assert contents(read_lists(tmp_path / "input.bm25", "trec")) == parse_slowly(RUN)
-    with pytest.raises(InvalidParameterError, match=r"format must be one of trec, jsonl, .*'xml'"):
+    with pytest.raises(
+        InvalidParameterError, match=r"format must be one of 'trec', 'jsonl', .*'xml'"
+    ):
         write_lists(tmp_path / "x", read_trec(io.BytesIO(RUN)), "xml")  # type: ignore[arg-type]
 
 

@@ -41,6 +41,8 @@ PUBLIC = [
     "keep",
     "load",
     "metrics",
+    "plan_judgements",
+    "read_lists",
     "read_trec",
     "stopping",
     "truncators",

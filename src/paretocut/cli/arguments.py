@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, get_args
 from paretocut.decisions.options import OPTIONS, Option
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.io import read_lists, read_qrels, read_texts, with_qrels
-from paretocut.io.jsonl import json_line
+from paretocut.io.formats import json_line
 from paretocut.io.streams import open_target
 from paretocut.io.tables import Format
 from paretocut.lists import RankedLists

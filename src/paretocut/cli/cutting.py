@@ -26,8 +26,7 @@ from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFitte
 from paretocut.fusion.fitted import ChosenFusion
 from paretocut.fusion.methods import FUSING
 from paretocut.io import read_lists, write_lists
-from paretocut.io.jsonl import json_line
-from paretocut.io.rows import is_utf8
+from paretocut.io.formats import is_utf8, json_line
 from paretocut.io.streams import NotInBlocks, open_target, pass_on, standard
 from paretocut.io.tables import format_of, read_blocks
 from paretocut.lists import FloatArray, RankedLists

@@ -23,7 +23,7 @@ from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.evaluation import Evaluation
 from paretocut.evaluation.result import DEFAULT
 from paretocut.fusion import Fusion, QueryCoverageWarning
-from paretocut.io.jsonl import json_line
+from paretocut.io.formats import json_line
 from paretocut.io.streams import open_target
 from paretocut.lists import RankedLists
 from paretocut.loading import load_as

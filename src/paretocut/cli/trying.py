@@ -18,7 +18,7 @@ from paretocut.cli import arguments
 from paretocut.cli.arguments import Commands, note, option, print_json
 from paretocut.errors import InvalidParameterError
 from paretocut.io import write_trec
-from paretocut.io.jsonl import json_line
+from paretocut.io.formats import json_line
 from paretocut.io.streams import open_target
 from paretocut.lists import RankedLists
 from paretocut.truncators import Consensus, FixedK, ScoreThreshold, Truncator

@@ -4,6 +4,6 @@ from paretocut.fusion.answered import Fused, FusedResult
 from paretocut.fusion.fitted import Fusion
 from paretocut.fusion.joining import QueryCoverageWarning
 from paretocut.fusion.methods import METHODS, fuse
-from paretocut.lists.parts import Parts
+from paretocut.lists.columns import Parts
 
 __all__ = ["METHODS", "Fused", "FusedResult", "Fusion", "Parts", "QueryCoverageWarning", "fuse"]

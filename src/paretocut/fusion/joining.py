@@ -15,8 +15,7 @@ from paretocut import _kernel
 from paretocut.decisions.cuts import matching
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
-from paretocut.lists.columns import as_text, code_points
-from paretocut.lists.parts import Parts
+from paretocut.lists.columns import Parts, as_text, code_points
 from paretocut.schema.parameters import check_positive_int, shown
 
 HUGE = 1e100  # sums of larger numbers, times weights, could overflow

@@ -1,8 +1,8 @@
 """Reading and writing of ranked lists: TREC runs and judgements, JSONL, CSV, Parquet, Arrow."""
 
+from paretocut.io.formats import read_texts
 from paretocut.io.screening import Screening, read_screening
 from paretocut.io.tables import read_lists, write_lists
-from paretocut.io.texts import read_texts
 from paretocut.io.trec import (
     CoverageWarning,
     Qrels,

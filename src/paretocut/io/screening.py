@@ -6,10 +6,10 @@ import csv
 import io
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from paretocut.errors import DataFormatError
 from paretocut.io.streams import OpenSource, Source, open_source
 
 _LABELS = ("asreview_label", "relevant", "relevance", "included", "label", "decision")
@@ -25,17 +25,9 @@ _FEW = 2  # of each decision, before rows sorted by it look sorted
 class Screening:
     """The judgements of a review so far.
 
-    Attributes
-    ----------
-    judged
-        Whether each document read is relevant, by its id, in the order of reading if ``timed``,
-        and otherwise in the order of the rows.
-    total
-        Number of documents, read or not.
-    timed
-        Whether the file says when each document was read.
-    disorder
-        Why the rows cannot be in the order of reading; empty if they can.
+    ``judged`` says whether each document read is relevant, by its id, and ``total`` is the number
+    of all. ``judged`` is in the order of reading if the file is ``timed``, and else in that of the
+    rows; ``disorder`` says why this cannot be the order of reading, if it cannot.
     """
 
     judged: dict[str, bool]
@@ -51,20 +43,12 @@ def read_screening(source: Source) -> Screening:
     ``decision`` holds 1 or 0, yes or no, included or excluded; it is empty for documents not read
     yet. The column ``doc_id``, ``record_id`` or ``id`` names the documents; without one they are
     numbered from 1. The order of reading comes from the column ``asreview_time`` or ``time``.
-    Capitals do not matter. Commas, semicolons or tabs separate the columns, and text is UTF-8,
-    UTF-16 or, failing both, Windows-1252.
+    Commas, semicolons or tabs separate the columns; text is UTF-8, UTF-16 or Windows-1252.
 
     Parameters
     ----------
     source
         Path, "-" for standard input, or an open binary file; plain, gzip or xz.
-
-    Raises
-    ------
-    DataFormatError
-        For a file without such columns, a label or time of another kind, a row without an id, an id
-        that stands twice, two columns of judgements that disagree, a workbook, or an export of
-        ASReview 1, which does not say in what order the records were read.
 
     Examples
     --------
@@ -75,38 +59,33 @@ def read_screening(source: Source) -> Screening:
     """
     with open_source(source) as opened:
         rows = _rows(opened)
-        _, header = next(rows, (1, []))
-        header = [name.strip().lower() for name in header]
+        header = [name.strip().lower() for name in next(rows, [])]
         labels = [i for i, name in enumerate(header) if name in _LABELS]
         key = next((header.index(name) for name in _IDS if name in header), None)
         clock = next((header.index(name) for name in _TIMES if name in header), None)
         if not labels:
             got = ", ".join(header) or "nothing"
-            raise DataFormatError(
-                opened.name, 1, f"expected a column {' or '.join(_LABELS)}, got {got}"
-            )
+            raise opened.broken(f"expected a column {' or '.join(_LABELS)}, got {got}", 1)
         if "asreview_ranking" in header and clock is None:
-            raise DataFormatError(
-                opened.name,
-                1,
+            raise opened.broken(
                 "expected the order of reading, got an export of ASReview 1, which does not have "
                 "it; export from ASReview 2, or put the rows in the order of reading",
+                1,
             )
         names: dict[str, int] = {}  # and their lines
         answers: list[bool | None] = []
         times: list[float] = []
-        for line, row in rows:
+        for row in rows:
+            line = opened.line
             name = str(len(names) + 1) if key is None else row[key].strip()
             if not name:
-                raise DataFormatError(
-                    opened.name, line, f"{header[key or 0]} must name a document, got nothing"
-                )
+                raise opened.broken(f"{header[key or 0]} must name a document, got nothing")
             if (before := names.setdefault(name, line)) != line:
                 problem = f"{header[key or 0]} must name each document once, got {name} here and in"
-                raise DataFormatError(opened.name, line, f"{problem} line {before}")
-            answers.append(_answer(opened, line, {header[i]: row[i] for i in labels}))
+                raise opened.broken(f"{problem} line {before}")
+            answers.append(_answer(opened, {header[i]: row[i] for i in labels}))
             text = "" if clock is None or answers[-1] is None else row[clock]
-            times.append(_moment(opened, line, header[clock or 0], text))
+            times.append(_moment(opened, header[clock or 0], text))
     read = [i for i, answer in enumerate(answers) if answer is not None]
     timed = clock is not None and any(times)
     in_order = sorted(read, key=lambda i: times[i])  # stable
@@ -115,13 +94,13 @@ def read_screening(source: Source) -> Screening:
     return Screening(judged, len(ids), timed, "" if timed else _disorder(answers))
 
 
-def _rows(source: OpenSource) -> Iterator[tuple[int, list[str]]]:
-    """Yield every row with the line it ends on, the header first."""
+def _rows(source: OpenSource) -> Iterator[list[str]]:
+    """Yield every row, the header first; the source knows the line it ends on."""
     data = source.stream.read(source.max_list_bytes + 1)
     source.check_size(len(data))
     if data.startswith(_WORKBOOKS):
         problem = "expected text, got a workbook; in the spreadsheet, use Save As and choose CSV"
-        raise DataFormatError(source.name, 1, problem)
+        raise source.broken(problem, 1)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = data.decode("utf-16", errors="replace")
     else:
@@ -129,8 +108,7 @@ def _rows(source: OpenSource) -> Iterator[tuple[int, list[str]]]:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             text = data.decode("cp1252", errors="replace")
-    first = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     width = 0
     try:
@@ -140,51 +118,37 @@ def _rows(source: OpenSource) -> Iterator[tuple[int, list[str]]]:
                 continue
             width = width or len(row)
             if len(row) != width:
-                raise DataFormatError(
-                    source.name, source.line, f"expected {width} fields, got {len(row)}"
-                )
-            yield source.line, row
+                raise source.broken(f"expected {width} fields, got {len(row)}")
+            yield row
     except csv.Error as error:
-        raise DataFormatError(source.name, source.line, f"expected CSV, got {error}") from None
+        raise source.broken(f"expected CSV, got {error}") from None
 
 
-def _answer(source: OpenSource, line: int, texts: dict[str, str]) -> bool | None:
+def _answer(source: OpenSource, texts: dict[str, str]) -> bool | None:
     """Return the judgement of a row, on which all its columns must agree."""
     found: dict[str, bool] = {}
     for label, text in texts.items():
         word = text.strip().lower()
         if word and word not in _YES | _NO:
-            raise DataFormatError(
-                source.name, line, f"{label} must be 1, 0 or empty, or yes or no, got {text!r:.60}"
-            )
+            raise source.broken(f"{label} must be 1, 0 or empty, or yes or no, got {text!r:.60}")
         if word:
             found[label] = word in _YES
     if len(set(found.values())) > 1:
         both = " and ".join(found)
-        raise DataFormatError(
-            source.name, line, f"{both} must agree, got yes and no; keep the one that counts"
-        )
+        raise source.broken(f"{both} must agree, got yes and no; keep the one that counts")
     return next(iter(found.values()), None)
 
 
-def _moment(source: OpenSource, line: int, column: str, text: str) -> float:
+def _moment(source: OpenSource, column: str, text: str) -> float:
     """Return when a document was read: 0 for one that was known before the reading began."""
-    word = text.strip()
-    if not word:
-        return 0.0
-    try:
+    word, moment = text.strip() or "0", math.nan
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(word).timestamp()
+    with suppress(ValueError):
         moment = float(word)
-    except ValueError:
-        try:
-            moment = datetime.fromisoformat(word).timestamp()
-        except ValueError:
-            moment = math.nan
     if not math.isfinite(moment):
-        raise DataFormatError(
-            source.name,
-            line,
-            f"{column} must be a time, such as 2026-01-31 12:00, got {text!r:.60}",
-        )
+        expected = "must be a time, such as 2026-01-31 12:00"
+        raise source.broken(f"{column} {expected}, got {text!r:.60}")
     return moment
 
 

@@ -8,11 +8,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import IO, Any, Literal, TextIO, TypeAlias, cast
+from typing import IO, Any, Literal, TextIO, TypeAlias
 
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.schema.files import naming, replacing
-from paretocut.schema.parameters import shown
+from paretocut.schema.kinds import Either, Whole
+from paretocut.schema.parameters import check, shown
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
 """A path, "-" for standard input, or an open binary file."""
@@ -23,7 +24,8 @@ Target: TypeAlias = str | os.PathLike[str]
 CHUNK_BYTES = 4 << 20
 BLOCK_RESULTS = 100_000  # of a table
 _PAUSE = 0.2  # seconds after which a slow pipe gives what it has
-MAX_LIST_BYTES = 128 << 20
+NO_LIMIT = 1 << 62
+_LIST_BYTES = 128 << 20
 
 
 class NotInBlocks(Exception):
@@ -35,35 +37,44 @@ class OpenSource:
     """A stream of decompressed bytes, its name, and how far the reader has come."""
 
     name: str
-    stream: IO[bytes]
-    line: int = 0
-    in_blocks: bool = False  # whether rows must come in the order of their lists
+    stream: Any
+    max_bytes: int
+    max_list_bytes: int
     again: bool = True  # whether it can be read once more
+    line: int = 0
+    taken: int = 0  # bytes
+    in_blocks: bool = False  # whether rows must come in the order of their lists
     paused: bool = False  # whether a pipe has nothing more for a moment
-    max_list_bytes: int = MAX_LIST_BYTES
 
-    def chunk(self, most: int = CHUNK_BYTES) -> tuple[bytes, bool]:
-        """Return up to ``most`` bytes, fewer where a pipe pauses, and whether there may be more."""
-        parts: list[bytes] = []
-        read, size = getattr(self.stream, "read1", self.stream.read), 0
-        self.paused = False
-        while size < most and not self.paused:
-            part = read(most - size)
-            if not part:
-                return b"".join(parts), False
+    def broken(self, problem: str, line: int | None = None) -> DataFormatError:
+        """Return the error of a line, by default the last one."""
+        return DataFormatError(self.name, self.line if line is None else line, problem)
+
+    def read(self, most: int = CHUNK_BYTES) -> bytes:
+        """Return some bytes; none at the end."""
+        # One more than allowed tells a file that ends there from one that goes on.
+        most = min(most, self.max_bytes + 1 - self.taken)
+        found: bytes = getattr(self.stream, "read1", self.stream.read)(most)
+        self.taken += len(found)
+        if self.taken > self.max_bytes:
+            allowed = f"{self.max_bytes:,} bytes of text, decompressed (max_bytes)"
+            raise self.broken(f"expected at most {allowed}, got more", self.line + 1)
+        return found
+
+    def chunk(self, most: int = CHUNK_BYTES) -> bytes:
+        """Return up to ``most`` bytes, fewer where a pipe pauses; none at the end."""
+        parts, size, self.paused = [b""], 0, False
+        while size < most and not self.paused and (part := self.read(most - size)):
             parts.append(part)
             size += len(part)
             self.paused = _pauses(self.stream)
-        return b"".join(parts), True
+        return b"".join(parts)
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the file and count them; ``paused`` before the next one must wait."""
-        rest, more = b"", True
-        while more:
-            chunk, more = self.chunk()
+        rest = b""
+        while chunk := self.chunk():
             *lines, rest = (rest + chunk).split(b"\n")
-            if rest and not more:
-                lines.append(rest)
             paused, self.paused = self.paused, False
             for left, line in zip(range(len(lines) - 1, -1, -1), lines, strict=True):
                 self.check_size(len(line))
@@ -71,40 +82,15 @@ class OpenSource:
                 self.paused = paused and not left
                 yield line + b"\n"
             self.check_size(len(rest))
+        if rest:
+            self.line += 1
+            yield rest + b"\n"
 
     def check_size(self, size: int) -> None:
         """Refuse a line or a list of so many bytes."""
         if size > self.max_list_bytes:
-            raise DataFormatError(
-                self.name,
-                self.line + 1,
-                f"expected at most {self.max_list_bytes:,} bytes in one line or list "
-                "(max_list_bytes), got more",
-            )
-
-
-class _Limited:
-    """A stream that refuses to give more than ``most`` bytes."""
-
-    def __init__(self, stream: IO[bytes], most: int, opened: OpenSource) -> None:
-        self._stream = stream
-        self._left = most
-        self._most = most
-        self._opened = opened
-
-    def read(self, size: int = -1) -> bytes:
-        # One more than allowed tells a file that ends there from one that goes on.
-        wanted = self._left + 1 if size < 0 else min(size, self._left + 1)
-        found = self._stream.read(wanted)
-        self._left -= len(found)
-        if self._left < 0:
-            raise DataFormatError(
-                self._opened.name,
-                self._opened.line + 1,
-                f"expected at most {self._most:,} bytes of text, decompressed (max_bytes), "
-                "got more",
-            )
-        return found
+            allowed = f"{self.max_list_bytes:,} bytes in one line or list (max_list_bytes)"
+            raise self.broken(f"expected at most {allowed}, got more", self.line + 1)
 
 
 def _pauses(stream: IO[bytes]) -> bool:
@@ -119,28 +105,20 @@ def _pauses(stream: IO[bytes]) -> bool:
 def open_source(
     source: Source, max_bytes: int | None = None, max_list_bytes: int | None = None
 ) -> Iterator[OpenSource]:
-    """Yield the bytes of a source, decompressed when they are gzip or xz whatever the name.
-
-    Damaged compressed data raises `DataFormatError` after the line the reader noted, and so does
-    a source with more than ``max_bytes``, counted after decompression.
-    """
-    for name, most in (("max_bytes", max_bytes), ("max_list_bytes", max_list_bytes)):
-        if most is not None and not (isinstance(most, int) and 0 <= most < 2**62):
-            raise InvalidParameterError(
-                f"read: {name} must be an integer of at least 0, or None, got {shown(most)}"
-            )
+    """Yield the bytes of a source, unpacked if they are gzip or xz; damage is a format error."""
+    for what, most in (("max_bytes", max_bytes), ("max_list_bytes", max_list_bytes)):
+        check(Either(Whole(high=NO_LIMIT)), most, who="read", name=what)
     with ExitStack() as stack:
-        raw: IO[bytes]
+        raw: Any = source
+        name = str(getattr(source, "name", "<file>"))
         if isinstance(source, (str, os.PathLike)):
             name = os.fspath(source)
             if name == "-":
                 name, raw = "<stdin>", standard("input").buffer
             else:
                 raw = stack.enter_context(open(name, "rb"))
-        else:
-            name, raw = str(getattr(source, "name", "<file>")), source
-            if isinstance(raw.read(0), str):
-                raise InvalidParameterError(f"{name}: the file must be open as binary, got text")
+        elif isinstance(raw.read(0), str):
+            raise InvalidParameterError(f"{name}: the file must be open as binary, got text")
         stream: Any = raw
         damage: tuple[type[Exception], ...] = ()
         magic = _first_bytes(raw)
@@ -155,37 +133,31 @@ def open_source(
 
             stream = stack.enter_context(lzma.LZMAFile(raw))
             damage = (EOFError, lzma.LZMAError)
-        bound = MAX_LIST_BYTES if max_list_bytes is None else max_list_bytes
-        opened = OpenSource(name, stream, again=raw.seekable(), max_list_bytes=bound)
-        if max_bytes is not None:
-            opened.stream = cast(IO[bytes], _Limited(stream, max_bytes, opened))
+        most = NO_LIMIT if max_bytes is None else max_bytes
+        longest = _LIST_BYTES if max_list_bytes is None else max_list_bytes
+        opened = OpenSource(name, stream, most, longest, again=raw.seekable())
         try:
             yield opened
         except damage as error:
-            raise DataFormatError(
-                name, opened.line + 1, f"expected whole compressed data, got damage: {error}"
-            ) from error
+            problem = f"expected whole compressed data, got damage: {error}"
+            raise opened.broken(problem, opened.line + 1) from error
 
 
-def _first_bytes(raw: IO[bytes]) -> bytes:
+def _first_bytes(raw: Any) -> bytes:
     """Return the first bytes of a stream without consuming them; b"" if it cannot be rewound."""
     if hasattr(raw, "peek"):
         return bytes(raw.peek(6)[:6])
-    if raw.seekable():
-        start = raw.tell()
-        first = raw.read(6)
-        raw.seek(start)
-        return first
-    return b""
+    if not raw.seekable():
+        return b""
+    start = raw.tell()
+    first: bytes = raw.read(6)
+    raw.seek(start)
+    return first
 
 
 @contextmanager
 def open_target(target: Target) -> Iterator[IO[bytes]]:
-    """Yield a stream for writing; the file appears, whole, when the block ends without error.
-
-    Standard output is written at once. A name that ends in .gz or .xz is compressed, without a time
-    stamp, so that equal contents make equal files.
-    """
+    """Yield a stream to write, packed by the name's end; the file appears whole or not at all."""
     if not isinstance(target, (str, os.PathLike)):
         raise InvalidParameterError(
             f"write: the file must be a path or '-', the first argument, got {shown(target):.60}"
@@ -198,8 +170,18 @@ def open_target(target: Target) -> Iterator[IO[bytes]]:
             out.flush()
         return
     with ExitStack() as stack:
-        raw = stack.enter_context(replacing(name))
-        yield _compressed(raw, os.path.splitext(name)[1].lower(), stack)
+        stream: Any = stack.enter_context(replacing(name))
+        suffix = os.path.splitext(name)[1].lower()
+        if suffix == ".gz":
+            import gzip
+
+            packed = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=stream, mtime=0)
+            stream = stack.enter_context(packed)
+        elif suffix == ".xz":
+            import lzma
+
+            stream = stack.enter_context(lzma.LZMAFile(stream, "wb"))
+        yield stream
 
 
 def pass_on(out: IO[bytes]) -> None:
@@ -209,21 +191,7 @@ def pass_on(out: IO[bytes]) -> None:
 
 
 def standard(which: Literal["input", "output"]) -> TextIO:
-    """Return standard input or output, if the shell has not closed it."""
     found: TextIO | None = sys.stdin if which == "input" else sys.stdout
     if found is None:
         raise InvalidParameterError(f"standard {which} must be open, got a closed one; name a file")
     return found
-
-
-def _compressed(raw: IO[bytes], suffix: str, stack: ExitStack) -> IO[bytes]:
-    if suffix == ".gz":
-        import gzip
-
-        packed = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0)
-        return cast(IO[bytes], stack.enter_context(packed))
-    if suffix == ".xz":
-        import lzma
-
-        return stack.enter_context(lzma.LZMAFile(raw, "wb"))
-    return raw

@@ -1,15 +1,4 @@
-"""TREC runs and judgements.
-
-A run has one result per line, ``qid Q0 docno rank score tag``; judgements (qrels) have
-``qid iter docno grade``. Fields are separated by any mix of spaces and tabs. Files may be plain,
-gzip or xz. They are parsed by the compiled kernel in chunks, so memory goes to the columns that are
-kept (scores and document ids) and not to the text.
-
-Order is trec_eval's: by score, ties by document id, both descending; the rank in the file is
-ignored. Scores are compared as doubles, as trec_eval's current sources do; older releases, and
-pytrec_eval, first round them to single precision and so see ties between scores that differ by less
-than about one part in ten million.
-"""
+"""TREC runs and judgements, parsed by the kernel in chunks."""
 
 from __future__ import annotations
 
@@ -17,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Any, Literal, TypeAlias
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,59 +32,38 @@ _LONG_LINE = 1 << 17  # more than the kernel takes
 class CoverageWarning(UserWarning):
     """The queries of a run and of its judgements are not the same.
 
-    Attributes
-    ----------
-    unjudged
-        Ids of the queries that have results but no judgements; they are left out.
-    missing
-        Ids of the queries that have judgements but no results.
+    ``unjudged`` has the ids of those without judgements, ``missing`` of those without results.
     """
 
     def __init__(self, unjudged: Sequence[str], missing: Sequence[str], kept: bool) -> None:
-        self.unjudged = tuple(unjudged)
-        self.missing = tuple(missing)
-        self._kept = kept
-        parts = []
-        if unjudged:
-            parts.append(f"without judgements, left out: {_some(unjudged)}")
-        if missing:
-            fate = "kept as empty lists" if kept else "left out"
-            parts.append(f"judged but without results, {fate}: {_some(missing)}")
-        super().__init__("queries " + "; queries ".join(parts))
+        self.unjudged, self.missing, self._kept = tuple(unjudged), tuple(missing), kept
+        fate = "kept as empty lists" if kept else "left out"
+        told = {
+            "without judgements, left out": self.unjudged,
+            f"judged but without results, {fate}": self.missing,
+        }
+        parts = [
+            f"queries {what}: {len(names)} ({', '.join(map(repr, names[:3]))}"
+            f"{', ...' if len(names) > 3 else ''})"
+            for what, names in told.items()
+            if names
+        ]
+        super().__init__("; ".join(parts))
 
     def __reduce__(self) -> tuple[type[CoverageWarning], tuple[Any, ...]]:
         return type(self), (self.unjudged, self.missing, self._kept)
 
 
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:3]))
-    return f"{len(names)} ({shown}{', ...' if len(names) > 3 else ''})"
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Qrels:
-    """Judgements in columns: the graded documents of each query.
-
-    Attributes
-    ----------
-    query_ids
-        Names of the judged queries, in order of first appearance.
-    doc_ids, grades
-        `Ragged` columns with the judged documents (strings) and their grades (int32).
-    """
+    """Judgements in columns: the ``doc_ids`` of each of the ``query_ids``, and their ``grades``."""
 
     query_ids: NDArray[np.str_]
     doc_ids: Ragged
     grades: Ragged
 
     def num_relevant(self, *, min_grade: float = 1) -> IntArray:
-        """Return the number of documents of this grade or better, one number per query.
-
-        Parameters
-        ----------
-        min_grade
-            Smallest grade that counts as relevant.
-        """
+        """Return the number of documents of grade ``min_grade`` or better, one per query."""
         relevant = self.grades.values >= min_grade
         return np.bincount(self.grades.rows[relevant], minlength=len(self)).astype(np.int64)
 
@@ -118,8 +86,8 @@ def read_trec(
 ) -> RankedLists:
     r"""Return the ranked lists of a TREC run, with relevance when judgements are given.
 
-    Queries keep the order of the run. With judgements, some queries may be left out; see
-    `with_qrels`. If run and judgements differ, a `CoverageWarning` names the difference.
+    Queries keep the order of the run, those without judgements are left out, and results are in
+    trec_eval's order: by score, ties by document id, both descending.
 
     Parameters
     ----------
@@ -132,13 +100,7 @@ def read_trec(
     higher_is_better
         False when the file holds distances.
     max_bytes
-        Refuse a run, or judgements, larger than this once decompressed; for files from strangers.
-
-    Raises
-    ------
-    TrecFormatError
-        A line with another number of fields, a score that is not a finite number, a document twice
-        in a query; the message gives path and line.
+        Refuse a file larger than this once decompressed; for files from strangers.
 
     Examples
     --------
@@ -150,24 +112,15 @@ def read_trec(
     """
     check_bool(higher_is_better, who="read_trec", name="higher_is_better")
     with open_source(run, max_bytes) as opened:
-        columns = _read(opened, _chunks(opened), negate=not higher_is_better)
-    lists = _lists_of(columns, higher_is_better, min_grade)
+        lists = _read_run(opened, higher_is_better, min_grade)
     return judge_lists(lists, qrels, "read_trec", min_grade, missing, unjudged, max_bytes)
 
 
 def read_qrels(qrels: Source, *, max_bytes: int | None = None) -> Qrels:
-    """Return the judgements of a TREC qrels file.
-
-    Parameters
-    ----------
-    qrels
-        Path, "-" for standard input, or an open binary file; plain, gzip or xz.
-    max_bytes
-        Refuse a file that is larger than this once decompressed; for files from strangers.
-    """
+    """Return the judgements of a TREC file; ``qrels`` and ``max_bytes`` are as for `read_trec`."""
     with open_source(qrels, max_bytes) as opened:
-        query_ids, offsets, grades, doc_ids = _read(opened, _chunks(opened), qrels=True)
-    return Qrels(query_ids, Ragged(doc_ids, offsets), Ragged(grades.astype(np.int32), offsets))
+        query_ids, grades, doc_ids = _read(opened, qrels=True)
+    return Qrels(query_ids, doc_ids, grades.with_values(grades.values.astype(np.int32)))
 
 
 def with_qrels(
@@ -181,38 +134,24 @@ def with_qrels(
     """Return the lists with the grades of their documents.
 
     ``num_relevant`` counts all relevant documents of the judgements, retrieved or not. Queries
-    without judgements are left out: they cannot be measured. A `CoverageWarning` reports
-    differences between the queries of the lists and of the judgements.
+    without judgements are left out. A `CoverageWarning` reports such differences.
 
     Parameters
     ----------
-    lists
-        Lists with ``doc_ids``.
-    qrels
-        The judgements.
+    lists, qrels
+        Lists with ``doc_ids``, and their judgements.
     min_grade
         Smallest grade that counts as relevant.
     missing
-        How judged queries without results are treated. "drop" leaves them out, as trec_eval does:
-        right for a run that covers part of the topics. "empty" adds them as empty lists at the
-        end, as ``trec_eval -c`` and ir-measures do: right for a run in which a cut has emptied
-        queries.
+        "drop" leaves out judged queries without results, as trec_eval does: right for a run that
+        covers part of the topics. "empty" adds them as empty lists at the end, as ``trec_eval -c``
+        and ir-measures do: right for a run in which a cut has emptied queries.
     unjudged
-        How unjudged results count. "nonrelevant" gives them grade 0, as trec_eval does, which suits
-        deeply judged pools. "unknown" gives them NaN, which suits a few judgements per query. The
-        number of relevant documents of a partly judged list is then unknown too, and queries
-        without judgements stay.
-
-    Examples
-    --------
-    >>> lists = RankedLists([[0.9, 0.5]], query_ids=["q1"], doc_ids=[["d1", "d2"]])
-    >>> qrels = Qrels(np.array(["q1"]), Ragged.from_any([["d2"]]), Ragged.from_any([[1]]))
-    >>> with_qrels(lists, qrels)[0].relevance.tolist()
-    [0, 1]
-    >>> with_qrels(lists, qrels, unjudged="unknown")[0].relevance.tolist()
-    [nan, 1.0]
+        "nonrelevant" gives unjudged results grade 0, as trec_eval does, which suits deeply judged
+        pools. "unknown" gives them NaN, which suits a few judgements per query. The number of
+        relevant documents is then unknown too, and queries without judgements stay.
     """
-    return judge_lists(lists, qrels, "with_qrels", min_grade, missing, unjudged, None)
+    return judge_lists(lists, qrels, "with_qrels", min_grade, missing, unjudged)
 
 
 def judge_lists(
@@ -222,7 +161,7 @@ def judge_lists(
     min_grade: float,
     missing: str,
     unjudged: str,
-    max_bytes: int | None,
+    max_bytes: int | None = None,
 ) -> RankedLists:
     """Return the lists with grades as `with_qrels` does, or unchanged without judgements."""
     check_choice(missing, ("drop", "empty"), who=who, name="missing")
@@ -230,8 +169,7 @@ def judge_lists(
     if given is None:
         return lists
     qrels = given if isinstance(given, Qrels) else read_qrels(given, max_bytes=max_bytes)
-    if lists.doc_ids is None:
-        raise InvalidParameterError("with_qrels: lists must have doc_ids, got lists without")
+    _doc_ids(lists, "with_qrels")
     position = {name: i for i, name in enumerate(qrels.query_ids.tolist())}
     names = lists.query_ids.tolist()
     judged_as = np.array([position.get(name, -1) for name in names], dtype=np.int64)
@@ -247,18 +185,12 @@ def judge_lists(
         warnings.warn(CoverageWarning(left_out, absent, missing == "empty"), stacklevel=3)
     if left_out:
         lists, judged_as = lists[judged_as >= 0], judged_as[judged_as >= 0]
-    assert lists.doc_ids is not None
-    (documents, known), _ = code_points(lists.doc_ids.values, as_text(qrels.doc_ids.values))
-
-    def looked_up(values: NDArray[np.int32]) -> NDArray[Any]:
-        """Return the value of each result's document, 0 where the judgements do not name it."""
-        return trec_judge(documents, lists.scores.offsets, judged_as, known, offsets, values)
-
-    grades = looked_up(qrels.grades.values)
-    if unjudged == "unknown":
-        named = looked_up(np.ones_like(qrels.grades.values)) == 1
-        grades = np.where(named, grades, np.nan)
-    layout, query_ids = lists.scores.offsets, lists.query_ids
+    layout, query_ids, ids = lists.scores.offsets, lists.query_ids, _doc_ids(lists, "").values
+    (documents, known), _ = code_points(ids, as_text(qrels.doc_ids.values))
+    places = np.arange(1, len(known) + 1, dtype=np.int32)
+    found = trec_judge(documents, layout, judged_as, known, offsets, places)  # 0 if not judged
+    other = np.nan if unjudged == "unknown" else np.int32(0)
+    grades = np.append(qrels.grades.values, other)[found - 1]
     if absent and missing == "empty":
         if lists.query_embeddings is not None:
             raise InvalidParameterError(
@@ -271,7 +203,7 @@ def judge_lists(
     bare = lists.like(
         scores=Ragged.unchecked(lists.scores.values, layout),
         query_ids=query_ids,
-        doc_ids=Ragged.unchecked(lists.doc_ids.values, layout),
+        doc_ids=Ragged.unchecked(ids, layout),
         min_grade=min_grade,
         parts=None,
     )
@@ -281,8 +213,7 @@ def judge_lists(
 def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> list[str]:
     """Write a TREC run and return the ids of the queries it cannot hold: those without results.
 
-    The file appears whole or not at all. Scores are written with all the digits they have,
-    distances as distances.
+    The file appears whole or not at all. Distances are written as distances.
 
     Parameters
     ----------
@@ -296,13 +227,9 @@ def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> l
     Examples
     --------
     >>> lists = RankedLists([[0.9, 0.25], []], query_ids=["q1", "q2"], doc_ids=[["d1", "d2"], []])
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "cut.run")
-    >>> write_trec(path, lists, tag="me")
+    >>> import tempfile
+    >>> write_trec(f"{tempfile.mkdtemp()}/cut.run", lists)
     ['q2']
-    >>> print(path.read_text(), end="")
-    q1 Q0 d1 1 0.9 me
-    q1 Q0 d2 2 0.25 me
     """
     if len(tag.split()) != 1:
         raise InvalidParameterError(f"write_trec: tag must be one word, got {tag!r}")
@@ -311,16 +238,12 @@ def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> l
 
 
 def write_run(out: IO[bytes], blocks: Iterable[RankedLists], tag: str = "paretocut") -> list[str]:
-    """Write blocks of lists as one run and return the queries without results."""
     last = tag.encode()
     seen: set[str] = set()
     empty = []
     for lists in blocks:
-        if lists.doc_ids is None:
-            raise InvalidParameterError("write_trec: lists must have doc_ids, got lists without")
-        for query_id, scores, ids in zip(
-            lists.query_ids.tolist(), lists.scores, lists.doc_ids, strict=True
-        ):
+        columns = lists.query_ids.tolist(), lists.scores, _doc_ids(lists, "write_trec")
+        for query_id, scores, ids in zip(*columns, strict=True):
             if query_id in seen:
                 raise InvalidParameterError(
                     f"write_trec: query_ids must differ, got {query_id!r} more than once"
@@ -339,32 +262,15 @@ def write_run(out: IO[bytes], blocks: Iterable[RankedLists], tag: str = "paretoc
 
 
 def write_qrels(path: Target, lists: RankedLists) -> int:
-    r"""Write the known grades as TREC judgements and return how many there are.
+    """Write the known grades as TREC judgements and return how many there are.
 
-    The file is replaced as a whole. Unjudged results are left out.
-
-    Parameters
-    ----------
-    path
-        Where to write; .gz and .xz are compressed; "-" is standard output.
-    lists
-        Lists with ``doc_ids`` and ``relevance``; the grades must be whole numbers.
-
-    Examples
-    --------
-    >>> lists = RankedLists([[0.9, 0.5]], [[1, None]], query_ids=["q1"], doc_ids=[["d1", "d2"]])
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "qrels.txt")
-    >>> write_qrels(path, lists), path.read_text()
-    (1, 'q1 0 d1 1\n')
+    The ``lists`` have ``doc_ids`` and whole grades; ``path`` is as for `write_trec`.
     """
     if not isinstance(lists, RankedLists):
         raise InvalidParameterError(
             f"write_qrels: lists must be RankedLists, got {type(lists).__name__}"
         )
-    if lists.doc_ids is None:
-        raise InvalidParameterError("write_qrels: lists must have doc_ids, got lists without")
-    known = lists.judged.values
+    doc_ids, known = _doc_ids(lists, "write_qrels"), lists.judged.values
     assert lists.relevance is not None
     grades = lists.relevance.values[known].astype(np.float64)
     broken = np.flatnonzero(grades != np.rint(grades))
@@ -373,14 +279,17 @@ def write_qrels(path: Target, lists: RankedLists) -> int:
             f"write_qrels: grades must be whole numbers, got {grades[broken[0]]}"
         )
     queries = lists.query_ids[lists.scores.rows[known]].tolist()
-    columns = (
-        _words(queries, "write_qrels", "strict"),
-        _words(lists.doc_ids.values[known].tolist(), "write_qrels"),
-        map(int, grades.tolist()),
-    )
+    documents = doc_ids.values[known].tolist()
+    ids = _words(queries, "write_qrels", "strict"), _words(documents, "write_qrels")
     with open_target(path) as out:
-        out.writelines(b"%b 0 %b %d\n" % judgement for judgement in zip(*columns, strict=True))
+        out.writelines(b"%b 0 %b %d\n" % row for row in zip(*ids, grades.tolist(), strict=True))
     return int(grades.size)
+
+
+def _doc_ids(lists: RankedLists, who: str) -> Ragged:
+    if lists.doc_ids is None:
+        raise InvalidParameterError("lists must have doc_ids, got lists without", who=who)
+    return lists.doc_ids
 
 
 def _words(ids: list[str], who: str, errors: str = "surrogateescape") -> list[bytes]:
@@ -397,20 +306,13 @@ def _words(ids: list[str], who: str, errors: str = "surrogateescape") -> list[by
     )
 
 
-def _chunks(source: OpenSource) -> Iterator[bytes]:
-    while chunk := source.stream.read(CHUNK_BYTES):
-        yield chunk
-
-
-_Columns: TypeAlias = tuple[NDArray[Any], IntArray, NDArray[np.float64], NDArray[Any]]
-
-
 def _read(
-    source: OpenSource, chunks: Iterable[bytes], *, qrels: bool = False, negate: bool = False
-) -> _Columns:
-    """Return query ids, offsets, scores or grades, and document ids."""
-    reader, good = TrecReader(qrels, negate), True
-    for chunk in chunks:
+    source: OpenSource, text: bytes | None = None, *, qrels: bool = False, negate: bool = False
+) -> tuple[NDArray[Any], Ragged, Ragged]:
+    """Return query ids, scores or grades, and document ids of a text, or of all of the source."""
+    reader = TrecReader(qrels, negate, source.line)
+    good = True
+    for chunk in iter(source.chunk, b"") if text is None else [text]:
         good = reader.feed(chunk)
         source.line = reader.lines
         if not good:
@@ -429,18 +331,17 @@ def _read(
     offsets, values, ids = reader.emit()
     # A file without results has ids of no width, which NumPy cannot view as strings.
     doc_ids = ids.view(f"S{ids.shape[1]}")[:, 0] if ids.size else np.empty(0, "S1")
-    return as_text(names), offsets, values, as_text(doc_ids)
-
-
-def _lists_of(columns: _Columns, higher_is_better: bool, min_grade: float = 1) -> RankedLists:
-    query_ids, offsets, scores, doc_ids = columns
     # The kernel has refused scores that are not finite, and has sorted the results.
-    return RankedLists([]).like(
-        scores=Ragged.unchecked(scores if higher_is_better else -scores, offsets),
-        query_ids=query_ids,
-        doc_ids=Ragged.unchecked(doc_ids, offsets),
-        higher_is_better=higher_is_better,
-        min_grade=min_grade,
+    scores = Ragged.unchecked(-values if negate else values, offsets)
+    return as_text(names), scores, Ragged.unchecked(as_text(doc_ids), offsets)
+
+
+def _read_run(
+    source: OpenSource, higher_is_better: bool, min_grade: float = 1, text: bytes | None = None
+) -> RankedLists:
+    query_ids, scores, doc_ids = _read(source, text, negate=not higher_is_better)
+    return RankedLists([], higher_is_better=higher_is_better, min_grade=min_grade).like(
+        scores=scores, query_ids=query_ids, doc_ids=doc_ids
     )
 
 
@@ -449,26 +350,16 @@ def run_in_blocks(source: OpenSource, higher_is_better: bool) -> Iterator[Ranked
     text, lines, more = b"", 0, True
     while more:
         # As much again as there is: a list of many blocks is looked at a few times only.
-        chunk, more = source.chunk(max(CHUNK_BYTES, len(text)))
-        text += chunk
+        chunk = source.chunk(max(CHUNK_BYTES, len(text)))
+        text, more = text + chunk, bool(chunk)
         endless = len(text) > _LONG_LINE and b"\n" not in text  # which the kernel refuses
         end = _last_query(text) if more and not endless else len(text)
         source.line = lines
         source.check_size(len(text) - end)
         if end or not more:
-            try:
-                found = _read(source, [b"\n"[:lines], text[:end]], negate=not higher_is_better)
-            except TrecFormatError:
-                # Once more, with a blank line for each one before, to name the right line.
-                found = _read(source, [*_blank(lines), text[:end]], negate=not higher_is_better)
-            yield _lists_of(found, higher_is_better)
+            yield _read_run(source, higher_is_better, text=text[:end])
             lines += text.count(b"\n", 0, end)
             text = text[end:]
-
-
-def _blank(lines: int) -> Iterator[bytes]:
-    for i in range(0, lines, CHUNK_BYTES):
-        yield b"\n" * min(CHUNK_BYTES, lines - i)
 
 
 def _last_query(text: bytes) -> int:

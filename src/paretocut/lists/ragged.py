@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from paretocut import _kernel
 from paretocut.errors import InvalidScoresError
 from paretocut.schema.parameters import check_array
 
+_refused = partial(InvalidScoresError, who="Ragged")
 _SORTED_AT_ONCE = 4_000_000  # values, about a tenth of a second
 _IN_ORDER = -1  # the kernel's code for lists that are best first
 
@@ -33,11 +35,8 @@ class Ragged:
 
     Parameters
     ----------
-    values
-        1-D array with the values of every list, one list after the other.
-    offsets
-        ``len(ragged) + 1`` integers from 0 to ``len(values)``, never falling;
-        list ``i`` is ``values[offsets[i]:offsets[i + 1]]``.
+    values, offsets
+        1-D arrays, of which list ``i`` is ``values[offsets[i]:offsets[i + 1]]``.
 
     Examples
     --------
@@ -52,15 +51,15 @@ class Ragged:
     def __post_init__(self) -> None:
         values, offsets = as_array(self.values), as_array(self.offsets)
         if values.ndim != 1:
-            raise InvalidScoresError(f"Ragged: values must be 1-D, got {values.ndim}-D")
+            raise _refused(f"values must be 1-D, got {values.ndim}-D")
         if offsets.ndim != 1 or offsets.size == 0 or offsets.dtype.kind not in "iu":
-            raise InvalidScoresError(
-                "Ragged: offsets must be a 1-D array of at least one integer, "
+            raise _refused(
+                "offsets must be a 1-D array of at least one integer, "
                 f"got shape {offsets.shape} of {offsets.dtype}"
             )
         if offsets[0] != 0 or offsets[-1] != values.size or np.any(offsets[1:] < offsets[:-1]):
-            raise InvalidScoresError(
-                f"Ragged: offsets must rise from 0 to the number of values, {values.size}, "
+            raise _refused(
+                f"offsets must rise from 0 to the number of values, {values.size}, "
                 f"got {np.array2string(offsets, threshold=8)}"
             )
         object.__setattr__(self, "values", values)
@@ -74,19 +73,20 @@ class Ragged:
         dtype: Any = None,
         array: Callable[[Any], NDArray[Any]] = as_array,
     ) -> Ragged:
-        """Return the lists as ``Ragged``, without a copy if the layout allows it.
+        """Return ``lists`` as ``Ragged``, without a copy if the layout allows it.
 
         A pair is values and offsets if its second part is an array of integers; otherwise it is
-        two lists. ``array`` makes an array of the values of one list, or of all.
+        two lists. The values get the type ``dtype``; ``array`` makes an array of those of one list.
         """
+        pair = isinstance(lists, tuple) and len(lists) == 2 and hasattr(lists[1], "__array__")
         if isinstance(lists, Ragged):
             ragged = lists
         elif type(lists).__module__.partition(".")[0] == "pyarrow":
             ragged = _from_arrow(lists)
-        elif isinstance(lists, tuple) and len(lists) == 2 and _are_offsets(lists[1]):
+        elif pair and np.asarray(lists[1]).dtype.kind in "iu":
             ragged = cls(array(lists[0]), as_array(lists[1]))
         else:
-            ragged = _from_sequence(lists, dtype, array)
+            ragged = _from_sequence(lists, array)
         if array is not as_array:
             ragged = ragged.with_values(array(ragged.values))
         if dtype is None or ragged.values.dtype == dtype:
@@ -97,8 +97,8 @@ class Ragged:
                 raise TypeError
             return ragged.with_values(ragged.values.astype(dtype))
         except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidScoresError(
-                f"Ragged: values must convert to {np.dtype(dtype)}, got {ragged.values.dtype}"
+            raise _refused(
+                f"values must convert to {np.dtype(dtype)}, got {ragged.values.dtype}"
             ) from error
 
     @property
@@ -165,9 +165,7 @@ class Ragged:
     def with_values(self, values: NDArray[Any]) -> Ragged:
         """Return other values of the same layout."""
         if values.shape != self.values.shape:
-            raise InvalidScoresError(
-                f"Ragged: values must be {self.values.size} in a row, got shape {values.shape}"
-            )
+            raise _refused(f"values must be {self.values.size} in a row, got shape {values.shape}")
         return Ragged.unchecked(values, self.offsets)
 
     @classmethod
@@ -219,10 +217,8 @@ class Ragged:
         return f"Ragged({len(self)} lists, {self.values.size} values of {self.values.dtype})"
 
 
-RaggedLike: TypeAlias = (
-    "Ragged | NDArray[Any] | Sequence[ArrayLike] | tuple[ArrayLike, ArrayLike] | Any"
-)
-"""Input of ``Ragged.from_any``; ``Any`` stands for pyarrow list arrays."""
+RaggedLike: TypeAlias = "Ragged | Sequence[ArrayLike] | tuple[ArrayLike, ArrayLike] | Any"
+"""Input of ``Ragged.from_any``; ``Any`` stands for arrays, also those of pyarrow."""
 
 
 def refuse_not_finite(
@@ -247,10 +243,7 @@ def best_first(
     who: str = "Ragged",
     query_ids: NDArray[Any] | None = None,
 ) -> IntArray | None:
-    """Return the order that sorts every list best first, or None if all of them are.
-
-    Scores that are not finite are refused in the name of ``who``.
-    """
+    """Return the order that sorts every list best first, or None if all of them are."""
     values = np.ascontiguousarray(scores.values, dtype=np.float64)
     found = _kernel.survey(values, scores.offsets, bool(higher_is_better))
     if found == _IN_ORDER:
@@ -265,52 +258,45 @@ def best_first(
 
 
 def offsets_of(lengths: IntArray) -> IntArray:
-    """Return where lists of these lengths begin, and where the last one ends."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
-def _are_offsets(given: Any) -> bool:
-    return hasattr(given, "__array__") and np.asarray(given).dtype.kind in "iu"
-
-
-def _from_sequence(lists: Any, dtype: Any, make: Callable[[Any], NDArray[Any]]) -> Ragged:
-    problem = "Ragged: lists must be a 2-D array or a sequence of 1-D arrays (one: [scores]), got "
+def _from_sequence(lists: Any, make: Callable[[Any], NDArray[Any]]) -> Ragged:
+    problem = "lists must be a 2-D array or a sequence of 1-D arrays (one: [scores]), got "
     if hasattr(lists, "__array__"):
         array = as_array(lists)
         if array.ndim == 2:
             rows, columns = array.shape
             return Ragged(array.reshape(-1), np.arange(rows + 1, dtype=np.int64) * columns)
         if array.ndim != 1 or (array.size and array.dtype != object):
-            raise InvalidScoresError(f"{problem}a {array.ndim}-D array of {array.dtype}")
+            raise _refused(f"{problem}a {array.ndim}-D array of {array.dtype}")
     if isinstance(lists, (str, bytes, dict)) or not isinstance(lists, Iterable):
-        raise InvalidScoresError(f"{problem}{type(lists).__name__}")
+        raise _refused(f"{problem}{type(lists).__name__}")
     parts = [make(part) for part in lists]
     for i, part in enumerate(parts):
         if part.ndim != 1:
-            raise InvalidScoresError(f"{problem}{part.ndim}-D data at position {i}")
+            raise _refused(f"{problem}{part.ndim}-D data at position {i}")
     offsets = offsets_of(np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)))
     # An empty list has no type of its own: NumPy would call it float64 and so widen the others.
-    filled = [part for part in parts if part.size]
-    if not filled:
-        return Ragged(np.empty(0, dtype or np.float64), offsets)
+    filled = [part for part in parts if part.size] or parts[:1] or [np.empty(0)]
     try:
         return Ragged(np.concatenate(filled), offsets)
     except np.exceptions.DTypePromotionError:
         kinds = " and ".join(sorted({str(part.dtype) for part in filled}))
-        raise InvalidScoresError(f"Ragged: lists must be of one type, got {kinds}") from None
+        raise _refused(f"lists must be of one type, got {kinds}") from None
 
 
 def _from_arrow(array: Any) -> Ragged:
     if hasattr(array, "chunks"):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if not hasattr(array, "flatten") or not hasattr(array, "value_lengths"):
-        raise InvalidScoresError(
-            f"Ragged: an Arrow array must be of lists, got {getattr(array, 'type', type(array))}"
+        raise _refused(
+            f"an Arrow array must be of lists, got {getattr(array, 'type', type(array))}"
         )
     if array.null_count:
         first = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-        raise InvalidScoresError(f"Ragged: Arrow lists must not be null, got a null at {first}")
+        raise _refused(f"Arrow lists must not be null, got a null at {first}")
     lengths = array.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
     return Ragged(array.flatten().to_numpy(zero_copy_only=False), offsets_of(lengths))

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, overload
+from functools import partial
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.lists.columns import (
-    aligned,
-    check_cuts,
-    grades,
-    matrix,
-    query_names,
-    refuse_worst_first,
-)
-from paretocut.lists.copies import check_groups, nearly_same, one_of_each, same_query
-from paretocut.lists.parts import Parts
+from paretocut.lists import columns as _columns
+from paretocut.lists.columns import Parts, refused
 from paretocut.lists.ragged import (
     BoolArray,
     FloatArray,
@@ -28,43 +21,28 @@ from paretocut.lists.ragged import (
     RaggedLike,
     best_first,
     offsets_of,
+    refuse_not_finite,
 )
 from paretocut.schema.drawn import Drawn
-from paretocut.schema.parameters import check_bool, check_int, check_numbers, check_probability
+from paretocut.schema.parameters import (
+    check_array,
+    check_bool,
+    check_int,
+    check_numbers,
+    check_probability,
+)
 
-_BARE: dict[str, Any] = {
-    "relevance": None,
-    "doc_ids": None,
-    "query_embeddings": None,
-    "doc_embeddings": None,
-    "min_grade": 1,
-    "parts": None,
-    "_query_ids": None,
-    "_num_relevant": None,
-}  # of lists that have only scores
+_COLUMNS = "scores relevance doc_ids query_embeddings doc_embeddings _num_relevant".split()
+_forbidden = partial(InvalidParameterError, who="RankedLists")
 _UNKNOWN = -1  # in the place of a number of relevant documents
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedList(Drawn):
     """One ranked list, best first: a view into the columns of a `RankedLists`.
 
-    Attributes
-    ----------
-    query_id
-        Name of the query.
-    scores
-        Scores as they were given, best first: falling, or rising if they are distances.
-    relevance, relevant, num_relevant
-        Grades, which of them count as relevant, and the number of relevant documents in the
-        collection; None without judgements. The grade of an unjudged result is NaN; then
-        ``relevant`` is None too.
-    doc_ids
-        Names of the results, or None.
-    higher_is_better
-        False if the scores are distances.
-    min_grade
-        Smallest grade that counts as relevant.
+    Its attributes are those of `RankedLists`, and None for what is not known.
     """
 
     query_id: str
@@ -95,46 +73,29 @@ class RankedLists(Drawn):
     Lists that arrive in another order are sorted (stably), and all columns of the results move
     with them. The lists remember whether their scores are distances: ``scores`` are as they came,
     and `merit` is always higher for better results. The caller's arrays are never modified.
+    Columns of results are kept as `Ragged`, the others as arrays; ``parts`` holds the `Parts` of
+    lists that were fused.
 
     Parameters
     ----------
     scores
         Scores of each list: anything `Ragged.from_any` takes. NaN and infinity are refused.
     relevance
-        Grades of the results, in the layout of ``scores``: booleans, integers or floats. None
-        and NaN mean that nobody judged the result: unknown is not irrelevant.
+        Grades of the results, in the layout of ``scores``. None and NaN mean that nobody judged
+        the result; whatever needs all grades then refuses: unknown is not irrelevant.
     query_ids
         One name per list, text or whole numbers; by default "0", "1", ...
     doc_ids
-        Names of the results, text or whole numbers, in the layout of ``scores``.
+        Names of the results, text or whole numbers, in the layout of ``scores``; kept as text.
     num_relevant
         Relevant documents in the collection, one number per list; by default those retrieved.
-    query_embeddings
-        One row per list, for methods that use neighbouring queries.
-    doc_embeddings
-        One row per result, in the order of the flat scores; or (lists, depth, dimensions).
+    query_embeddings, doc_embeddings
+        One row per list, for methods that use neighbouring queries; one row per result, in the
+        order of the flat scores, or (lists, depth, dimensions).
     higher_is_better
         False for distances.
     min_grade
         Smallest grade that counts as relevant.
-
-    Attributes
-    ----------
-    scores, relevance, doc_ids
-        `Ragged` columns (the last two may be None). Document ids are text: a number 7 or 7.0 is
-        "7". The column holds objects if an id ends in NUL, which NumPy's own strings drop.
-    query_ids, query_embeddings, doc_embeddings
-        Arrays (the embeddings may be None).
-    higher_is_better, min_grade
-        As given.
-    parts
-        Score and rank from each retriever, in lists made by `paretocut.fuse`; otherwise None.
-
-    Notes
-    -----
-    Lists may be judged in part. `judged` says which results have a grade, and `fully_judged`
-    whether all have one. Whatever needs all grades (`relevant`, `num_relevant`, metrics, most
-    truncators) refuses lists with missing ones, and never treats an unknown result as irrelevant.
 
     Examples
     --------
@@ -143,23 +104,18 @@ class RankedLists(Drawn):
     RankedLists(2 lists, 4 results, judged)
     >>> lists[0].scores.tolist(), lists[0].relevance.tolist(), lists.num_relevant.tolist()
     ([0.9, 0.4, 0.2], [1, 1, 0], [2, 0])
-    >>> distances = RankedLists([[0.7, 0.1]], higher_is_better=False)
-    >>> distances[0].scores.tolist(), distances.merit[0].tolist()
-    ([0.1, 0.7], [-0.1, -0.7])
-    >>> RankedLists([[0.9, 0.4, 0.2]], relevance=[[1, None, 0]])
-    RankedLists(1 lists, 3 results, 2 judged)
     """
 
     scores: Ragged
-    relevance: Ragged | None
-    doc_ids: Ragged | None
-    query_embeddings: NDArray[Any] | None
-    doc_embeddings: NDArray[Any] | None
-    higher_is_better: bool
-    min_grade: float
-    parts: Parts | None
-    _query_ids: NDArray[Any] | None
-    _num_relevant: IntArray | None
+    relevance: Ragged | None = None
+    doc_ids: Ragged | None = None
+    query_embeddings: NDArray[Any] | None = None
+    doc_embeddings: NDArray[Any] | None = None
+    higher_is_better: bool = True
+    min_grade: float = 1
+    parts: Parts | None = None
+    _query_ids: NDArray[Any] | None = None
+    _num_relevant: IntArray | None = None
 
     def __init__(
         self,
@@ -176,22 +132,19 @@ class RankedLists(Drawn):
     ) -> None:
         higher_is_better = check_bool(higher_is_better, who="RankedLists", name="higher_is_better")
         ragged = Ragged.from_any(scores, dtype=np.float64)
-        n = len(ragged)
-        names = None if query_ids is None else query_names(query_ids, n)  # else made when asked for
+        names = None if query_ids is None else _columns.query_names(query_ids, len(ragged))
         order = best_first(ragged, higher_is_better, "RankedLists", names)
-        columns = {
-            "scores": ragged,
-            "relevance": grades(relevance, ragged, names, min_grade),
-            "doc_ids": aligned(doc_ids, ragged, "doc_ids"),
-            "query_embeddings": matrix(query_embeddings, n, "query_embeddings", "lists"),
-            "doc_embeddings": matrix(
-                doc_embeddings, ragged.values.size, "doc_embeddings", "results"
-            ),
-            "higher_is_better": higher_is_better,
-            "min_grade": min_grade,
-            "_query_ids": names,
-        }
-        self.__dict__.update(_BARE | columns)
+        n, results = len(ragged), ragged.values.size
+        self.__dict__.update(
+            scores=ragged,
+            relevance=_columns.grades(relevance, ragged, names, min_grade),
+            doc_ids=_columns.aligned(doc_ids, ragged, "doc_ids"),
+            query_embeddings=_columns.matrix(query_embeddings, n, "query_embeddings", "lists"),
+            doc_embeddings=_columns.matrix(doc_embeddings, results, "doc_embeddings", "results"),
+            higher_is_better=higher_is_better,
+            min_grade=min_grade,
+            _query_ids=names,
+        )
         if order is not None:
             self.__dict__.update(vars(self._picked(ragged.with_values(order))))
         self.__dict__["_num_relevant"] = self._checked_num_relevant(num_relevant)
@@ -200,25 +153,21 @@ class RankedLists(Drawn):
         retrieved = np.zeros(len(self), dtype=np.int64)
         if self.relevance is not None:
             retrieved = self.relevance.count(self.is_relevant(self.relevance.values))
+            if num_relevant is None:
+                return np.where(self.judged.count(~self.judged.values), _UNKNOWN, retrieved)
         if num_relevant is None:
-            if self.relevance is None:
-                return None
-            unknown = self.relevance.count(np.isnan(self.relevance.values)) > 0
-            return np.where(unknown, _UNKNOWN, retrieved)
-        try:
-            given = np.asarray(num_relevant)
-        except ValueError:  # lists among the numbers
-            given = np.empty(0)
+            return None
+        given = check_array(num_relevant, who="RankedLists", name="num_relevant")
         if given.shape != (len(self),) or given.dtype.kind not in "iu":
-            raise InvalidScoresError(
-                f"RankedLists: num_relevant must be {len(self)} integers, one per list, "
+            raise refused(
+                f"num_relevant must be {len(self)} integers, one per list, "
                 f"got shape {given.shape} of {given.dtype}"
             )
         short = np.flatnonzero(given < retrieved)
         if short.size:
             i = int(short[0])
-            raise InvalidScoresError(
-                f"RankedLists: query {str(self.query_ids[i])!r}: num_relevant must be at least "
+            raise refused(
+                f"query {str(self.query_ids[i])!r}: num_relevant must be at least "
                 f"the relevant results retrieved, {retrieved[i]}, got {given[i]}"
             )
         return given.astype(np.int64)
@@ -227,26 +176,23 @@ class RankedLists(Drawn):
     def of_scores(
         cls, scores: Ragged, higher_is_better: bool, *, who: str, any_order: bool = False
     ) -> tuple[RankedLists, IntArray | None]:
-        """Return bare scores as lists, and the order that sorted their values (None if in order).
-
-        Lists that as a whole stand worst first are refused, unless ``any_order``.
-        """
+        """Return bare scores as lists, and the order that sorted their values, if one did."""
         order = best_first(scores, higher_is_better, who)
         if order is not None:
             if not any_order:
-                refuse_worst_first(scores, higher_is_better, who=who)
+                _columns.refuse_worst_first(scores, higher_is_better, who=who)
             scores = scores.with_values(scores.values[order])
         lists = object.__new__(cls)
-        lists.__dict__.update(_BARE, scores=scores, higher_is_better=higher_is_better)
+        lists.__dict__.update(scores=scores, higher_is_better=higher_is_better)
         return lists, order
 
     @property
     def query_ids(self) -> NDArray[Any]:
         """Names of the queries; "0", "1", ... if none were given."""
-        if self._query_ids is None:
-            object.__setattr__(self, "_query_ids", query_names(None, len(self)))
-        assert self._query_ids is not None
-        return self._query_ids
+        names = self._query_ids
+        if names is None:
+            names = self.__dict__["_query_ids"] = _columns.query_names(None, len(self))
+        return names
 
     @property
     def merit(self) -> Ragged:
@@ -258,59 +204,49 @@ class RankedLists(Drawn):
     @property
     def relevant(self) -> Ragged:
         """Which results are relevant, with grade ``min_grade`` or more."""
-        column = self._judgements("relevant")
+        column = self._judgements("relevant", self.relevance)
         if not self.fully_judged:
-            missing = np.flatnonzero(self.scores.count(np.isnan(column.values)))
-            i = int(missing[0])
-            raise InvalidScoresError(
-                "RankedLists: relevant needs a judgement of every result, but nobody judged "
-                f"{np.isnan(column[i]).sum()} of the {len(column[i])} results of query "
+            missing = self.scores.count(np.isnan(column.values))
+            i = int(np.flatnonzero(missing)[0])
+            raise refused(
+                "relevant needs a judgement of every result, but nobody judged "
+                f"{missing[i]} of the {len(column[i])} results of query "
                 f"{str(self.query_ids[i])!r}; use a method that takes lists judged in part "
                 "(Consensus), or grade these results 0 if unjudged means not relevant"
             )
         return column.with_values(self.is_relevant(column.values))
 
     def is_relevant(self, grades: NDArray[Any]) -> BoolArray:
-        """Return which of these grades count as relevant; NaN, unknown, does not.
-
-        Parameters
-        ----------
-        grades
-            Grades of results, such as ``relevance.values``.
-        """
+        """Return which of these ``grades`` count as relevant; NaN, unknown, does not."""
         return _counts(grades, self.min_grade)
 
     @property
     def judged(self) -> Ragged:
         """Which results somebody judged."""
-        column = self._judgements("judged")
+        column = self._judgements("judged", self.relevance)
         return column.with_values(~np.isnan(column.values))
 
     @property
     def fully_judged(self) -> bool:
         """Whether there are judgements, and every result has one."""
-        column = self.relevance
-        if column is None:
-            return False
-        return column.values.dtype.kind != "f" or not np.isnan(column.values).any()
+        return self.relevance is not None and not np.isnan(self.relevance.values).any()
 
     @property
     def num_relevant(self) -> IntArray:
         """Number of relevant documents in the collection, one per list."""
-        if self._num_relevant is None:
-            raise _without_judgements("num_relevant")
-        unknown = np.flatnonzero(self._num_relevant == _UNKNOWN)
+        numbers = self._judgements("num_relevant", self._num_relevant)
+        unknown = np.flatnonzero(numbers == _UNKNOWN)
         if unknown.size:
-            raise InvalidScoresError(
-                "RankedLists: num_relevant must be given for lists that are judged in part, got "
+            raise refused(
+                "num_relevant must be given for lists that are judged in part, got "
                 f"none for query {str(self.query_ids[unknown[0]])!r}"
             )
-        return self._num_relevant
+        return numbers
 
-    def _judgements(self, name: str) -> Ragged:
-        if self.relevance is None:
-            raise _without_judgements(name)
-        return self.relevance
+    def _judgements(self, name: str, found: _Found | None) -> _Found:
+        if found is None:
+            raise refused(f"{name} needs judgements, but these lists were made without relevance")
+        return found
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -320,17 +256,12 @@ class RankedLists(Drawn):
     @overload
     def __getitem__(self, index: slice | ArrayLike) -> RankedLists: ...
     def __getitem__(self, index: Any) -> RankedList | RankedLists:
-        """Return one `RankedList` for an integer, and `RankedLists` for anything else.
-
-        Parameters
-        ----------
-        index
-            An integer, a slice, a boolean mask over the lists or a sequence of integers.
-        """
+        """Return one `RankedList` for an integer; for a slice, a mask or places, `RankedLists`."""
         if isinstance(index, (int, np.integer)):
             return self._one(range(len(self))[index])
-        positions = np.arange(len(self))[index if isinstance(index, slice) else _index(index)]
-        return self._take(positions)
+        if not isinstance(index, slice):
+            index = np.asarray(index, dtype=None if np.size(index) else np.int64)
+        return self._take(np.arange(len(self))[index])
 
     def _one(self, i: int) -> RankedList:
         judgements = relevant = None
@@ -339,14 +270,10 @@ class RankedLists(Drawn):
             relevant = None if np.isnan(judgements).any() else self.is_relevant(judgements)
         number = _UNKNOWN if self._num_relevant is None else int(self._num_relevant[i])
         return RankedList(
-            query_id=str(self.query_ids[i]),
-            scores=self.scores[i],
-            relevance=judgements,
-            relevant=relevant,
-            doc_ids=None if self.doc_ids is None else self.doc_ids[i],
-            num_relevant=None if number == _UNKNOWN else number,
-            higher_is_better=self.higher_is_better,
-            min_grade=self.min_grade,
+            *(str(self.query_ids[i]), self.scores[i], judgements, relevant),
+            None if self.doc_ids is None else self.doc_ids[i],
+            None if number == _UNKNOWN else number,
+            *(self.higher_is_better, self.min_grade),
         )
 
     def _take(self, positions: IntArray) -> RankedLists:
@@ -377,31 +304,15 @@ class RankedLists(Drawn):
     ) -> RankedLists:
         """Return the same lists with these judgements instead of their own.
 
-        Parameters
-        ----------
-        relevance
-            Grades in the order of the results, best first; None and NaN mean unknown.
-        num_relevant
-            Relevant documents in the collection, one number per list; by default those retrieved.
-
-        Examples
-        --------
-        >>> lists = RankedLists([[0.9, 0.4, 0.2]])
-        >>> lists.with_relevance([[1, None, 0]]).judged[0].tolist()
-        [True, False, True]
+        ``relevance`` is in the order of the results, best first; ``num_relevant`` is as in
+        `RankedLists`.
         """
-        column = grades(relevance, self.scores, self.query_ids, self.min_grade)
+        column = _columns.grades(relevance, self.scores, self.query_ids, self.min_grade)
         lists = self.like(relevance=column, num_relevant=None)
         return lists.like(num_relevant=lists._checked_num_relevant(num_relevant))
 
     def divided_by(self, divisors: ArrayLike) -> RankedLists:
-        """Return the same lists, the scores of each divided by a positive number.
-
-        Parameters
-        ----------
-        divisors
-            One number per list, such as `paretocut.background.QueryScale` gives for lexical scores.
-        """
+        """Return the same lists, their scores divided by ``divisors``, one for each list."""
         given = check_numbers(divisors, who="RankedLists.divided_by", name="divisors")
         if given.shape != (len(self),) or not (given > 0).all():
             raise InvalidScoresError(
@@ -409,13 +320,9 @@ class RankedLists(Drawn):
                 f"list, got {np.array2string(given, threshold=6)}"
             )
         with np.errstate(over="ignore"):
-            scaled = self.scores.values / self.scores.spread(given)
-        if not np.isfinite(scaled).all():
-            raise InvalidScoresError(
-                "RankedLists.divided_by: divisors must leave scores finite, got one so small that "
-                "a score overflows"
-            )
-        return self.like(scores=self.scores.with_values(scaled))
+            scaled = self.scores.with_values(self.scores.values / self.scores.spread(given))
+        refuse_not_finite(scaled, "RankedLists.divided_by", "divided scores")
+        return self.like(scores=scaled)
 
     def like(self, **columns: Any) -> RankedLists:
         """Return lists with other ``columns``, taken as they are: they must keep the invariants."""
@@ -429,47 +336,28 @@ class RankedLists(Drawn):
         return (self._one(i) for i in range(len(self)))
 
     def __repr__(self) -> str:
-        judged = ""
-        if self.fully_judged:
-            judged = ", judged"
-        elif self.relevance is not None:
+        judged = ", judged" if self.fully_judged else ""
+        if self.relevance is not None and not judged:
             judged = f", {np.count_nonzero(self.judged.values)} judged"
         return f"RankedLists({len(self)} lists, {self.scores.values.size} results{judged})"
 
     def distinct(self, groups: Iterable[Any] | None = None) -> RankedLists:
-        """Return one list of each query, so that none counts twice.
+        """Return one list, chosen at random, of each of the ``groups``, so that none counts twice.
 
-        Parameters
-        ----------
-        groups
-            The group of each list, such as a user, a session or a cluster of paraphrases; one list
-            of each group is chosen at random. By default lists with the same query id are one
-            group, and so are lists with the same scores to the last bit (and the same documents,
-            where they are named).
-
-        Examples
-        --------
-        >>> lists = RankedLists([[0.91, 0.23], [0.84, 0.5], [0.91, 0.23]])
-        >>> len(lists.distinct()), len(lists.distinct(groups=["ann", "ann", "bob"]))
-        (2, 2)
+        A group may be a user or a session. By default it is a query: lists with the same id, or
+        with the same scores to the last bit (and the same documents, where they are named).
         """
         if groups is None:
-            own = same_query(self.scores, self._query_ids, self.doc_ids)
+            own = _columns.same_query(self.scores, self._query_ids, self.doc_ids)
         else:
-            own = check_groups(groups, len(self), "RankedLists.distinct")
-        return self._take(one_of_each(own))
+            own = _columns.check_groups(groups, len(self), "RankedLists.distinct")
+        return self._take(_columns.one_of_each(own))
 
     def split(self, train: float = 0.8, *, seed: int = 0) -> tuple[RankedLists, RankedLists]:
-        """Return a random training part and the rest; lists of one query stay together.
+        """Return a random training part, with the share ``train`` of the queries, and the rest.
 
-        Lists with the same query id, or nearly the same scores, belong to one query.
-
-        Parameters
-        ----------
-        train
-            Share of the queries in the training part, in (0, 1); each part gets at least one.
-        seed
-            Seed of the random division.
+        Lists with the same query id, or nearly the same scores, stay together; ``seed`` is that
+        of the random division.
         """
         check_probability(train, who="RankedLists", name="train")
         queries, shuffled = self._shuffled(2, "split", seed)
@@ -480,14 +368,7 @@ class RankedLists(Drawn):
     def folds(self, k: int, *, seed: int = 0) -> Iterator[tuple[RankedLists, RankedLists]]:
         """Return an iterator over ``k`` pairs (training part, test part) of a cross-validation.
 
-        Lists of one query stay together, as in `split`.
-
-        Parameters
-        ----------
-        k
-            Number of folds, at least 2 and at most the number of lists.
-        seed
-            Seed of the random division.
+        ``k`` is at least 2; lists of one query stay together, and ``seed`` is that of `split`.
         """
         check_int(k, who="RankedLists", name="k", low=2)
         queries, shuffled = self._shuffled(k, "folds", seed)
@@ -495,90 +376,55 @@ class RankedLists(Drawn):
         return ((self[~held_out], self[held_out]) for held_out in tests)
 
     def fold_numbers(self, k: int, *, seed: int = 0) -> IntArray:
-        """Return the number of a fold for each list; lists of one query are in one fold.
-
-        Parameters
-        ----------
-        k
-            Number of folds.
-        seed
-            Seed of the random division.
-        """
+        """Return which of ``k`` folds each list is in; ``seed`` is that of `split`."""
         queries, shuffled = self._shuffled(k, "folds", seed)
         return (shuffled % k)[queries]
 
     def _shuffled(self, needed: int, what: str, seed: int) -> tuple[IntArray, IntArray]:
         """Return the query of each list, and all queries in random order."""
         if len(self) < needed:
-            raise InvalidParameterError(
-                f"RankedLists: {what} needs at least {needed} lists, got {len(self)}"
-            )
+            raise _forbidden(f"{what} needs at least {needed} lists, got {len(self)}")
         start = check_int(seed, who="RankedLists", name="seed")
-        queries = nearly_same(self.scores, self._query_ids, self.doc_ids)
+        queries = _columns.nearly_same(self.scores, self._query_ids, self.doc_ids)
         if queries.max() < needed:  # scores that tell no queries apart, such as ranks
             queries = np.arange(len(self))
         return queries, np.random.default_rng(start).permutation(queries.max() + 1)
 
     def truncate(self, k: ArrayLike) -> RankedLists:
-        """Return the lists cut to their first ``k`` results; ``num_relevant`` stays the same.
+        """Return the lists cut to their first ``k`` results: a number, one per list, or `Cuts`.
 
-        Parameters
-        ----------
-        k
-            One number for all lists or one per list, or the `Cuts` of the lists. A number larger
-            than the list keeps all of it.
+        ``num_relevant`` stays the same.
         """
-        lengths = np.minimum(check_cuts(k, len(self), who="RankedLists"), self.scores.lengths)
+        cuts = _columns.check_cuts(k, len(self), who="RankedLists")
+        lengths = np.minimum(cuts, self.scores.lengths)
         kept = np.flatnonzero(self.scores.ranks < self.scores.spread(lengths))
         return self._picked(Ragged.unchecked(kept, offsets_of(lengths)))
 
     @staticmethod
     def concat(parts: Iterable[RankedLists]) -> RankedLists:
-        """Return the lists of all parts, one after the other.
-
-        Parameters
-        ----------
-        parts
-            At least one; all with the same columns, direction and ``min_grade``.
-        """
+        """Return the lists of all ``parts``, which have the same columns, one after the other."""
         items = list(parts)
         if not items:
-            raise InvalidParameterError("RankedLists: concat needs at least one part, got none")
+            raise _forbidden("concat needs at least one part, got none")
         for name in ("min_grade", "higher_is_better"):
             values = {getattr(item, name) for item in items}
             if len(values) > 1:
-                raise InvalidParameterError(
-                    f"RankedLists: concat needs one {name} in all parts, got {sorted(values)}"
-                )
+                raise _forbidden(f"concat needs one {name} in all parts, got {sorted(values)}")
         offsets = offsets_of(np.concatenate([item.scores.lengths for item in items]))
-        columns: dict[str, Any] = {"_query_ids": np.concatenate([x.query_ids for x in items])}
-        for name in ("scores", *_BARE):
-            if name in ("min_grade", "_query_ids"):
-                continue
+        query_ids = np.concatenate([item.query_ids for item in items])
+        columns: dict[str, Any] = {"_query_ids": query_ids, "parts": None}
+        for name in _COLUMNS:
             column = [part for item in items if (part := getattr(item, name)) is not None]
             if 0 < len(column) < len(items):
-                raise InvalidParameterError(
-                    f"RankedLists: concat needs {name.lstrip('_')} in all parts or in none, "
+                raise _forbidden(
+                    f"concat needs {name.lstrip('_')} in all parts or in none, "
                     f"got it in {len(column)} of {len(items)}"
                 )
-            if column and name == "parts":
-                columns[name] = column[0].concat(column, offsets)
-            elif column and isinstance(column[0], Ragged):
+            if column and isinstance(column[0], Ragged):
                 columns[name] = Ragged(np.concatenate([part.values for part in column]), offsets)
             elif column:
                 columns[name] = np.concatenate(column)
         return items[0].like(**columns)
-
-
-def _without_judgements(name: str) -> InvalidScoresError:
-    return InvalidScoresError(
-        f"RankedLists: {name} needs judgements, but these lists were made without relevance"
-    )
-
-
-def _index(index: ArrayLike) -> NDArray[Any]:
-    array = np.asarray(index)
-    return array if array.size else array.astype(np.int64)
 
 
 def _pick(column: NDArray[Any] | None, positions: NDArray[Any]) -> NDArray[Any] | None:
@@ -586,7 +432,6 @@ def _pick(column: NDArray[Any] | None, positions: NDArray[Any]) -> NDArray[Any] 
 
 
 def _counts(grades: NDArray[Any], min_grade: float) -> BoolArray:
-    """Return which grades count as relevant; unknown ones do not."""
     if grades.dtype == np.bool_:
         # True must count as relevant whatever min_grade was meant for in a graded run.
         return grades

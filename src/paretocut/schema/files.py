@@ -1,8 +1,4 @@
-"""Model files: one file of JSON each, written whole or not at all, and read with care.
-
-A model file may come from anywhere. It is plain data: every value in it is checked, and nothing in
-it is run. Classes say with `register` how their objects become plain data and back.
-"""
+"""Model files: one file of JSON each, written whole or not at all, and read with care."""
 
 from __future__ import annotations
 
@@ -13,7 +9,8 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import IO, Any, NamedTuple
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,40 +19,29 @@ from paretocut.errors import DataFormatError, InvalidParameterError, MissingExtr
 from paretocut.schema.parameters import shown
 
 _VERSION = 1
-_BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate the ends of lines
 _READABLE = 1000  # numbers of an array that are written as numbers; more are packed
 _NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _DTYPES = {
-    f"{order}{kind}"
-    for order in "<>|"
-    for kind in ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+    order + kind for order in "<>|" for kind in "b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8".split()
 }
 # Exceptions that wrong content causes, wherever in the checks.
 _REFUSALS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
-class _Coder(NamedTuple):
-    """How objects of one class become plain data, and plain data such an object."""
-
-    tag: str
-    type: type
-    to_plain: Callable[[Any], Any]
-    from_plain: Callable[[Any], Any]
-
-
-_CODERS: dict[str, _Coder] = {}
+# The class, how its objects become plain data, and plain data such an object; by tag.
+_CODERS: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {}
 
 
 def register(
     tag: str, type: type, to_plain: Callable[[Any], Any], from_plain: Callable[[Any], Any]
 ) -> None:
     """Let models of this class, and models that hold one, be saved; files call it ``tag``."""
-    _CODERS[tag] = _Coder(tag, type, to_plain, from_plain)
+    _CODERS[tag] = type, to_plain, from_plain
 
 
 def save_model(path: str | os.PathLike[str], tag: str, model: Any) -> None:
     """Write a model of a registered class in one step: readers see the old file or the new one."""
-    content = {"format": f"paretocut-{tag}", "version": _VERSION, **_CODERS[tag].to_plain(model)}
+    content = {"format": f"paretocut-{tag}", "version": _VERSION, **_CODERS[tag][1](model)}
     text = json.dumps(content, indent=2, allow_nan=False)
     with replacing(path) as stream:
         stream.write((text + "\n").encode())
@@ -67,63 +53,55 @@ def load_model(path: str | os.PathLike[str], *tags: str) -> Any:
         raise InvalidParameterError(
             f"load: path must be the path of a model file, got {shown(path):.60}"
         )
+    text = read_whole(path)
     try:
-        content = json.loads(read_whole(path), parse_constant=_refuse)
+        content = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:  # also an integer of 5,000 digits
-        if isinstance(error, DataFormatError):
-            raise
         line = getattr(error, "lineno", 1)
         raise DataFormatError(str(path), line, f"not JSON: {error}") from None
     formats = {f"paretocut-{tag}": tag for tag in tags}
-    named = content.get("format") if isinstance(content, dict) else None
+    named = content.pop("format", None) if isinstance(content, dict) else None
     if not isinstance(named, str) or named not in formats:
         expected = " or ".join(f'"{name}"' for name in formats)
         raise DataFormatError(str(path), 1, f'expected "format": {expected}')
-    version = content.get("version")
+    version = content.pop("version", None)
     if type(version) is not int or version != _VERSION:
         raise DataFormatError(str(path), 1, f"expected version {_VERSION}, got {version!r:.60}")
-    coder = _CODERS[formats[named]]
-    rest = {key: value for key, value in content.items() if key not in ("format", "version")}
     try:
-        return coder.from_plain(rest)
+        return _CODERS[formats[named]][2](content)
     except _REFUSALS as error:
         if isinstance(error, (DataFormatError, MissingExtraError)):
             raise
         said = f"{error}" if str(error) else type(error).__name__
-        raise DataFormatError(str(path), 1, f"not a {coder.tag}: {said:.300}") from error
+        raise DataFormatError(str(path), 1, f"not a {formats[named]}: {said:.300}") from error
 
 
 def encode(value: Any, *, who: str, name: str) -> Any:
-    """Return a value as JSON can hold it."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"$float": repr(value)}
-    if isinstance(value, tuple):
-        return {"$tuple": [encode(item, who=who, name=name) for item in value]}
-    if isinstance(value, list):
-        return [encode(item, who=who, name=name) for item in value]
+    if isinstance(value, (list, tuple)):
+        items = [encode(item, who=who, name=name) for item in value]
+        return {"$tuple": items} if isinstance(value, tuple) else items
     if isinstance(value, Mapping):
         return {str(key): encode(item, who=who, name=name) for key, item in value.items()}
     if isinstance(value, np.ndarray):
-        return _packed(value, who, name)
-    for coder in _CODERS.values():
-        if isinstance(value, coder.type):
-            return {f"${coder.tag}": coder.to_plain(value)}
+        about: dict[str, Any] = {"dtype": value.dtype.str, "shape": list(value.shape)}
+        if value.size <= _READABLE:
+            if value.size:  # lists can say it, but for (0, 4)
+                del about["shape"]
+            return {"$array": encode(value.tolist(), who=who, name=name), **about}
+        data = np.ascontiguousarray(value).tobytes()
+        return {"$array": base64.b64encode(data).decode("ascii"), **about}
+    for tag, (kind, to_plain, _) in _CODERS.items():
+        if isinstance(value, kind):
+            return {f"${tag}": to_plain(value)}
     raise InvalidParameterError(
         f"{name} must be plain data or a metric known by name to be saved, got {value!r}", who=who
     )
-
-
-def _packed(array: NDArray[Any], who: str, name: str) -> dict[str, Any]:
-    if array.size <= _READABLE:
-        items = encode(array.tolist(), who=who, name=name)
-        shape = {} if array.size else {"shape": list(array.shape)}  # lists cannot say (0, 4)
-        return {"$array": items, "dtype": array.dtype.str, **shape}
-    data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
-    return {"$array": data, "dtype": array.dtype.str, "shape": list(array.shape)}
 
 
 def decode(value: Any) -> Any:
@@ -142,7 +120,7 @@ def decode(value: Any) -> Any:
         return tuple(decode(item) for item in inside)
     if tag == "$array":
         return _unpacked(inside, value)
-    return _CODERS[tag[1:]].from_plain(inside)
+    return _CODERS[tag[1:]][2](inside)
 
 
 def _unpacked(items: Any, about: Mapping[str, Any]) -> NDArray[Any]:
@@ -167,27 +145,19 @@ def _unpacked(items: Any, about: Mapping[str, Any]) -> NDArray[Any]:
 
 
 def read_whole(path: str | os.PathLike[str]) -> bytes:
-    """Return the bytes of a file, or of the file that a link leads to.
-
-    A pipe may never end and a device has no end, so both are refused with DataFormatError.
-    """
+    """Return the bytes of a file; a pipe may never end, and a device has no end."""
+    reason = "a folder, a pipe or a device"
     try:
-        # Without waiting: opening a pipe that nobody writes to would never return.
-        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BINARY)
+        if os.path.isfile(path) or not os.path.exists(path):
+            return Path(path).read_bytes()
     except (FileNotFoundError, PermissionError):
         raise
-    except (OSError, ValueError) as error:  # a circle of links, a folder, a name with a NUL
+    except (OSError, ValueError) as error:  # a circle of links, a name with a NUL
         reason = getattr(error, "strerror", None) or str(error)
-        raise DataFormatError(str(path), 1, f"expected a file, got {reason}") from None
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        os.close(number)
-        raise DataFormatError(str(path), 1, "expected a file, got a folder, a pipe or a device")
-    with open(number, "rb") as file:
-        return file.read()
+    raise DataFormatError(str(path), 1, f"expected a file, got {reason}")
 
 
 def shipped(name: str) -> dict[str, Any]:
-    """Return the content of a JSON file of the package's data."""
     from importlib.resources import files  # costs as much to import as all of the package
 
     content: dict[str, Any] = json.loads((files("paretocut") / "data" / name).read_bytes())
@@ -200,10 +170,7 @@ def _refuse(constant: str) -> float:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Yield a stream for writing; the file appears, whole, when the block ends without error.
-
-    A link keeps pointing to the file that is replaced, and the new file has the mode of the old.
-    """
+    """Yield a stream; a file or what a link leads to is replaced, whole, if no error comes."""
     final = os.path.realpath(path)
     unfinished = os.path.join(os.path.dirname(final), f".{os.urandom(8).hex()}.part")
     try:

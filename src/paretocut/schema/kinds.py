@@ -1,14 +1,11 @@
-"""Kinds of values: type, range and shape.
-
-Parameters, learned state and requests are declared with these kinds and checked by the same code.
-`paretocut.schema.parameters` puts the errors in the caller's words.
-"""
+"""Kinds of values (type, range, shape), which parameters, learned state and requests share."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral
 from numbers import Real as AnyReal
@@ -17,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Sizes = dict[str, Any]
-"""Sizes by name, as the values seen so far have them; the same name means the same size."""
+Sizes = dict[str, Any]  # by name, as the values seen so far have them
 
 _LARGEST = 2**63 - 1
 _WORDS = {"b": "true or false", "i": "integers", "f": "numbers"}
@@ -33,10 +29,7 @@ class Kind(ABC):
 
 
 def checked(described: Mapping[str, Kind], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values in their plain types, or raise ValueError for the first that does not fit.
-
-    Values are checked in the order of ``described``; all must be there, and no others.
-    """
+    """Return the values in their plain types; all must be there, and no others."""
     for name in given:
         if name not in described:
             raise ValueError(f"values must be named {', '.join(described)}, got {name!r:.60}")
@@ -98,17 +91,7 @@ class Whole(Kind):
 
 @dataclass(frozen=True)
 class Real(Kind):
-    """A number within bounds, never NaN.
-
-    Attributes
-    ----------
-    low, high
-        Bounds that are allowed themselves.
-    above, below
-        Bounds that are not.
-    infinite
-        Whether the number may be infinite.
-    """
+    """A number from ``low`` to ``high``, ``above`` and ``below`` others; never NaN."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -120,22 +103,15 @@ class Real(Kind):
         number = math.nan
         # Decimals convert, but refuse to be added to floats later.
         if (isinstance(value, AnyReal) or hasattr(value, "dtype")) and not isinstance(value, bool):
-            try:
+            with suppress(TypeError, ValueError, OverflowError):  # an integer beyond all floats
                 number = float(value)
-            except (TypeError, ValueError, OverflowError):  # an integer beyond all floats
-                number = math.nan
         within = self.low <= number <= self.high and (self.infinite or not math.isinf(number))
         within = within and (self.above is None or number > self.above)
         if not within or (self.below is not None and number >= self.below):
-            raise ValueError(self.allowed)
+            if self == Real(infinite=self.infinite):
+                raise ValueError("a number" if self.infinite else "a finite number")
+            raise ValueError(f"in {self.interval}")
         return number
-
-    @property
-    def allowed(self) -> str:
-        """The numbers allowed, in words."""
-        if (self.low, self.high, self.above, self.below) == (-math.inf, math.inf, None, None):
-            return "a number" if self.infinite else "a finite number"
-        return f"in {self.interval}"
 
     @property
     def interval(self) -> str:
@@ -169,22 +145,11 @@ class Items(Kind):
 
 @dataclass(frozen=True)
 class Array(Kind):
-    """An array of numbers.
+    """An array of numbers, bounded as `Real`.
 
-    Attributes
-    ----------
-    shape
-        One entry per dimension: a number, the name of a size, or "" for any.
-    kind
-        "f" for numbers of any type, "i" for integers, "b" for true or false.
-    low, high
-        Bounds of the numbers; both are allowed.
-    infinite
-        Whether numbers may be infinite; they are never NaN.
-    rising
-        Whether numbers must never fall along the last dimension.
-    covariance
-        Whether it must be symmetric without negative eigenvalues.
+    ``shape`` has one entry per dimension: a number, the name of a size, or "" for any. ``kind`` is
+    "f" for numbers of any type, "i" for integers, "b" for true or false. A ``rising`` array never
+    falls along its last dimension; a ``covariance`` is symmetric without negative eigenvalues.
     """
 
     shape: tuple[int | str, ...]
@@ -204,11 +169,8 @@ class Array(Kind):
         if value.ndim != len(self.shape) or value.dtype.itemsize > 8:
             raise ValueError(f"{allowed} of {len(self.shape)} dimensions")
         match_sizes(self.shape, value.shape, sizes)
-        if self.kind != "b":
-            self._check_range(value)
-        return value
-
-    def _check_range(self, value: NDArray[Any]) -> None:
+        if self.kind == "b":
+            return value
         if np.isnan(value).any() or not (self.infinite or np.isfinite(value).all()):
             raise ValueError(f"an array of {'' if self.infinite else 'finite '}numbers, none NaN")
         over = (value < self.low) | (value > self.high)
@@ -220,12 +182,12 @@ class Array(Kind):
         if self.rising and (value[..., 1:] < value[..., :-1]).any():
             raise ValueError("an array of numbers that never fall")
         if self.covariance:
-            largest = float(np.abs(value).max(initial=0.0))
-            hair = 1e-9 * largest
-            if largest > 1e100 or (np.abs(value - value.T) > hair).any():
+            hair = 1e-9 * float(np.abs(value).max(initial=0.0))
+            if hair > 1e91 or (np.abs(value - value.T) > hair).any():
                 raise ValueError("a symmetric matrix")
             if value.size and np.linalg.eigvalsh(value)[0] < -hair:
                 raise ValueError("a matrix without negative eigenvalues")
+        return value
 
 
 @dataclass(frozen=True)
@@ -243,10 +205,7 @@ class Instance(Kind):
 
 @dataclass(frozen=True)
 class Made(Kind):
-    """A value that a function makes of plain data.
-
-    The function raises ValueError, TypeError or KeyError for data that it does not take.
-    """
+    """A value that a function makes of plain data; it raises ValueError, TypeError or KeyError."""
 
     make: Callable[[Any], Any]
 
@@ -279,10 +238,8 @@ class AnyOf(Kind):
 
     def check(self, value: Any, sizes: Sizes) -> Any:
         for kind in self.kinds[:-1]:
-            try:
+            with suppress(ValueError):
                 return kind.check(value, sizes)
-            except ValueError:
-                pass
         return self.kinds[-1].check(value, sizes)
 
 

@@ -1,8 +1,4 @@
-"""Checks of arguments.
-
-Each check returns the value in its plain type, or raises an error in four parts: who refused,
-which argument, the allowed values, the value given.
-"""
+"""Checks of arguments: each returns the value in its plain type, or says what is allowed."""
 
 from __future__ import annotations
 
@@ -46,17 +42,13 @@ def check_real(
     name: str,
     low: float = -math.inf,
     high: float = math.inf,
-    closed: Literal["both", "neither", "low", "high"] = "neither",
+    closed: Literal["neither", "low"] = "neither",
 ) -> float:
-    """Return the value as a float inside the interval."""
-    lower = {"low": low} if closed in ("both", "low") else {"above": low}
-    upper = {"high": high} if closed in ("both", "high") else {"below": high}
-    kind = Real(**lower, **upper, infinite=closed == "both")
+    kind = Real(low, below=high) if closed == "low" else Real(above=low, below=high)
     return float(check(kind, value, who=who, name=name))
 
 
 def check_probability(value: Any, *, who: str, name: str) -> float:
-    """Return the value as a float in (0, 1)."""
     return float(check(_PROBABILITY, value, who=who, name=name))
 
 
@@ -70,7 +62,6 @@ def check_positive_int(value: Any, *, who: str, name: str) -> int:
 
 
 def check_port(value: Any, *, who: str) -> int:
-    """Return the value as the number of a port; 0 stands for any that is free."""
     return int(check(Whole(0, 65535), value, who=who, name="port"))
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import IntArray
-from paretocut.lists.copies import check_groups
+from paretocut.lists.columns import check_groups
 from paretocut.metrics.significance import exact_interval
 from paretocut.schema.files import register, save_model, shipped
 from paretocut.schema.kinds import Items, Kind, Real, Whole, checked

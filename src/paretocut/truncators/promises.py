@@ -17,7 +17,7 @@ from paretocut.decisions.warnings import named
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RaggedLike, RankedLists
-from paretocut.lists.copies import check_groups, nearly_same
+from paretocut.lists.columns import check_groups, nearly_same
 from paretocut.metrics import Metric
 from paretocut.metrics.significance import allowed_errors, binomial_cdf, exact_interval
 from paretocut.relevance import ridge_logistic, sigmoid
