@@ -9,9 +9,9 @@ from paretocut.cli.arguments import option, positive_int
 from paretocut.errors import require
 
 SUMMARY = "decide over HTTP: JSON or Arrow in and out (needs paretocut[serve])"
-DESCRIPTION = """Serves /v1/cut, /v1/score, /v1/fuse, /v1/evaluate, /healthz and /metrics until
-SIGTERM or Ctrl-C; then it finishes the open requests and exits. Logs are JSON lines on standard
-error. /openapi.json describes the service."""
+DESCRIPTION = """Serves /v1/cut, /v1/score, /v1/fuse, /healthz and /metrics until SIGTERM or Ctrl-C;
+then it finishes the open requests and exits. Logs are JSON lines on standard error. /openapi.json
+describes the service."""
 
 _SETTINGS = (
     "host",

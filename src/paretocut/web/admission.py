@@ -14,11 +14,9 @@ from collections.abc import Sequence
 from starlette.routing import Router
 from starlette.types import Message, Receive, Scope, Send
 
-from paretocut.web.limits import Deadline, Limits
-from paretocut.web.logs import note
-from paretocut.web.refusals import Refused, answer_for, as_refused
+from paretocut.web.limits import Deadline, Limits, Refused, as_refused
 from paretocut.web.service import Asked
-from paretocut.web.telemetry import Telemetry
+from paretocut.web.telemetry import Telemetry, note
 
 MAX_HEAD_BYTES = 64 << 10
 """Size of the address and the headers of a request."""
@@ -45,19 +43,15 @@ class Admission:
         hosts: Sequence[str] | None,
     ) -> None:
         self.app = app
-        self._limits, self._telemetry = limits, telemetry
+        self._limits, self._telemetry, self._hosts = limits, telemetry, hosts
         self._token = None if token is None else _digest(token.encode())
-        self._hosts = hosts
         self._routes = {str(getattr(route, "path", "")) for route in app.routes}
         self._working = 0  # requests whose body is complete
         self._held = 0  # bytes of bodies that are not complete
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
-        if scope["type"] == "websocket":  # no route uses them, and nothing here would check them
-            await send({"type": "websocket.close", "code": 1008})
-            return
-        if scope["type"] != "http":
+        if scope["type"] != "http":  # the router itself refuses websockets
             await self.app(scope, receive, send)
             return
         began = time.monotonic()
@@ -91,31 +85,28 @@ class Admission:
                 refused = Refused(500)
             asked.noted["code"] = refused.code
             if not status:
-                await answer_for(refused)(scope, receive, watched)
+                await refused.answer()(scope, receive, watched)
             del refused  # it may be the exception, which refers to this frame
         finally:
             self._telemetry.under_way.dec()
             seconds = time.monotonic() - began
-            route = self._route_of(scope)
+            route = self._route_of(scope["path"])
             self._telemetry.request(route, status, seconds)
             level = logging.ERROR if status >= 500 else logging.INFO
             about = {"method": scope["method"], "route": route, "status": status}
             note("request", level, **about, seconds=round(seconds, 6), **asked.noted)
 
-    def _route_of(self, scope: Scope) -> str:
+    def _route_of(self, path: str) -> str:
         """Return the route of an address; an unknown one may hold anything, so it is not logged."""
-        path: str = scope["path"]
         if path in self._routes:
             return path
-        for route in self.app.routes:
-            if route.path_regex.match(path):  # type: ignore[attr-defined]
-                return str(route.path)  # type: ignore[attr-defined]
-        return "unknown"
+        known = (route for route in self.app.routes if route.path_regex.match(path))  # type: ignore[attr-defined]
+        return str(getattr(next(known, None), "path", "unknown"))
 
     def _check_head(self, scope: Scope, asked: Asked) -> None:
         size = len(scope.get("raw_path", b"")) + len(asked.query_string)
         if size + len(b"".join(map(b"".join, scope["headers"]))) > MAX_HEAD_BYTES:
-            raise Refused(431, headers={"Connection": "close"})
+            raise Refused(431)
         if self._hosts is not None:
             # A stranger's page could otherwise let its own host name point to this machine.
             host = _PORT.sub("", asked.headers.get(b"host", b"").decode("latin-1")).lower()
@@ -127,7 +118,7 @@ class Admission:
             # Digests are compared, so the time taken reveals nothing, not even the length.
             right = hmac.compare_digest(_digest(token.strip()), self._token)
             if kind.lower() != b"bearer" or not right:
-                raise Refused(401, headers={"WWW-Authenticate": "Bearer"})
+                raise Refused(401)
         encoding = asked.headers.get(b"content-encoding", b"identity")
         if encoding.lower() != b"identity":
             found = encoding[:60].decode("latin-1")
@@ -136,8 +127,7 @@ class Admission:
 
     def _busy(self) -> Refused:
         most = self._limits.max_concurrency
-        message = f"{most} requests are under way, the most allowed; try again"
-        return Refused(429, message=message, headers={"Retry-After": "1"})
+        return Refused(429, message=f"{most} requests are under way, the most allowed; try again")
 
     async def _body(self, asked: Asked, receive: Receive) -> bytes:
         """Return the whole body; one that is too large is read to its end, but not kept.
@@ -170,13 +160,13 @@ class Admission:
                         raise self._busy()
         except TimeoutError:
             if size <= most:
-                raise Refused(408, headers={"Connection": "close"}) from None
+                raise Refused(408) from None
         finally:
             self._held -= held
         if size > most:
-            headers = {"Connection": "close"} if more else None
-            raise Refused(413, message=f"a body may have {most:,} bytes, got more", headers=headers)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+            headers = {"Connection": "close"} if more else {}
+            raise Refused(413, message=f"a body may have {most:,} bytes, got more", **headers)
+        return b"".join(parts)
 
 
 def _digest(token: bytes) -> bytes:

@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from importlib.resources import files
 from typing import Any
 
 import msgspec
@@ -15,16 +16,25 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, Router
 
 from paretocut.web.admission import Admission
+from paretocut.web.answering import cut, fuse_lists, score
 from paretocut.web.bodies import Health
-from paretocut.web.cutting import cut
 from paretocut.web.deciders import Models, ready_methods
-from paretocut.web.evaluating import compare
-from paretocut.web.fusing import fuse_lists
-from paretocut.web.limits import Limits
+from paretocut.web.limits import Limits, Refused
 from paretocut.web.openapi import VERSION, description
-from paretocut.web.pages import pages
-from paretocut.web.scoring import score
 from paretocut.web.service import Handler, Service
+
+PAGE_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+"""Headers of all that belongs to a page: everything comes from this server."""
+
+_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 
 
 def create_app(
@@ -54,6 +64,11 @@ def create_app(
     async def openapi(request: Request) -> Response:
         return described
 
+    def page(request: Request) -> Response:
+        home = "docs.html" if routes is None else "index.html"
+        name = {"/": home, "/docs": "docs.html"}.get(request.url.path)
+        return _file(name or request.path_params["name"])
+
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
         ready_methods()  # imports what the first request would wait for
@@ -65,11 +80,10 @@ def create_app(
             Route("/v1/cut", Handler(service, cut, quick=True), methods=["POST"]),
             Route("/v1/score", Handler(service, score, quick=True), methods=["POST"]),
             Route("/v1/fuse", Handler(service, fuse_lists), methods=["POST"]),
-            Route("/v1/evaluate", Handler(service, compare), methods=["POST"]),
             Route("/healthz", healthz),
             Route("/metrics", metrics),
             Route("/openapi.json", openapi),
-            *pages("docs.html" if routes is None else "index.html"),
+            *(Route(path, page) for path in ("/", "/docs", "/static/{name}")),
             *(routes or ()),
         ],
         redirect_slashes=False,
@@ -82,3 +96,11 @@ def create_app(
 
 def _json(content: Any) -> Response:
     return Response(msgspec.json.encode(content), media_type="application/json")
+
+
+def _file(name: str) -> Response:
+    # Only names that are in the folder: no path from a request reaches the file system.
+    for file in files("paretocut.web.explorer").joinpath("static").iterdir():
+        if file.name == name and (kind := _TYPES.get(name.rpartition(".")[2])):
+            return Response(file.read_bytes(), 200, PAGE_HEADERS, kind)
+    raise Refused(404, message="there is no such file")

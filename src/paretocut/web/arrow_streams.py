@@ -9,8 +9,7 @@ from typing import Any
 from paretocut.decisions import Cuts
 from paretocut.errors import require
 from paretocut.lists import Ragged
-from paretocut.web.limits import Limits
-from paretocut.web.refusals import InvalidBody, Refused
+from paretocut.web.limits import InvalidBody, Limits, Refused
 
 ARROW = "application/vnd.apache.arrow.stream"
 """Media type of an Arrow stream."""
@@ -26,10 +25,9 @@ def read_lists(body: bytes, limits: Limits) -> tuple[Ragged, list[str] | None]:
     except (pa.ArrowException, ValueError, OSError) as error:
         raise Refused(400, message=f"the body is not an Arrow stream: {error}") from None
     limits.check_lists(table.num_rows)
-    scores = _column(pa, table, "scores", "lists of numbers", needed=True)
+    scores = _column(pa, table, "scores")
     lists = limits.checked(Ragged.from_any(scores))
-    queries = _column(pa, table, "query", "texts")
-    return lists, None if queries is None else queries.to_pylist()
+    return lists, _column(pa, table, "query").to_pylist() if "query" in table.schema.names else None
 
 
 def write_cuts(decided: Sequence[Cuts], *, explain: bool) -> bytes:
@@ -39,8 +37,7 @@ def write_cuts(decided: Sequence[Cuts], *, explain: bool) -> bytes:
     kinds = {"k": whole, "n": whole, "indices": places, "nearest": places, "chance": pa.float64()}
     if explain:
         kinds |= {"reason": pa.string(), "warnings": pa.list_(pa.string())}
-    method = decided[0].method
-    schema = pa.schema(kinds, metadata={"method": method})
+    schema = pa.schema(kinds, metadata={"method": decided[0].method})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as stream:
         for cuts in decided:
@@ -83,20 +80,19 @@ def _check_buffers(pa: Any, body: bytes) -> None:
                 raise Refused(415, message="Arrow buffers must not be compressed") from None
 
 
-def _column(pa: Any, table: Any, name: str, what: str, *, needed: bool = False) -> Any:
-    """Return a column of the type asked for, without nulls; None for one that may be missing."""
+def _column(pa: Any, table: Any, name: str) -> Any:
+    """Return a column of the right type, without nulls."""
     count = table.schema.names.count(name)
-    if not count and not needed:
-        return None
     if count != 1:
         raise InvalidBody(f"the stream must have one column named {name}, got {count}")
     column = table.column(name)
     kind, types = column.type, pa.types
-    if what == "texts":
-        right = types.is_string(kind) or types.is_large_string(kind)
+    if name == "query":
+        what, right = "texts", types.is_string(kind) or types.is_large_string(kind)
     else:
         lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
         of = kind.value_type if lists else None
+        what = "lists of numbers"
         right = lists and (types.is_floating(of) or types.is_integer(of))
     if not right or column.null_count:
         found = f"{kind} with nulls" if column.null_count else kind

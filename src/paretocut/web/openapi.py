@@ -1,8 +1,10 @@
-"""The OpenAPI description of the service: addresses, bodies, errors and examples."""
+"""The OpenAPI description of the service: ``python -m paretocut.web.openapi`` prints it."""
 
 from __future__ import annotations
 
 import inspect
+import json
+import sys
 from importlib.metadata import version
 from typing import Any
 
@@ -11,12 +13,9 @@ import msgspec
 from paretocut.decisions.options import OPTIONS
 from paretocut.fusion.options import FUSING
 from paretocut.web import bodies
+from paretocut.web.answering import cut, fuse_lists, score
 from paretocut.web.arrow_streams import ARROW
-from paretocut.web.cutting import cut
-from paretocut.web.evaluating import compare
-from paretocut.web.fusing import fuse_lists
-from paretocut.web.refusals import CODES
-from paretocut.web.scoring import score
+from paretocut.web.limits import CODES, HEADERS
 
 VERSION = version("paretocut")
 """Of the service, which is that of the library."""
@@ -32,15 +31,10 @@ _POSTS: dict[str, tuple[str, Any, Any, Any]] = {
         *("One list of several retrievers' lists, cut or not", fuse_lists),
         *(bodies.FuseRequest, bodies.FusedList),
     ),
-    "/v1/evaluate": (
-        *("Methods compared on a judged run", compare),
-        *(bodies.EvaluateRequest, bodies.EvaluationAnswer),
-    ),
 }
 _OPTIONS = dict.fromkeys(("CutOptions", "CutRequest", "Deciding", "ScoreRequest"), OPTIONS)
 _OPTIONS["FuseRequest"] = FUSING
 _ABOUT = {
-    "baseline": "one of the methods, to test against",
     "chance": "share of queries without an answer whose best score is as high; null without a gate",
     "cut": "cut the fused lists; {} is the default cut",
     "explain": "false leaves reason and warnings out: faster",
@@ -48,7 +42,6 @@ _ABOUT = {
     "higher_is_better": "false for distances; by default as the model was fitted, or else true",
     "indices": "positions of the kept results in your list, best first",
     "k": "number of results kept; 0 is a possible answer",
-    "left_out": "how many queries only the run has, and how many only the qrels",
     "lists": "scores of each list",
     "method": "a method, as on the command line: largest_gap, minmax:threshold=0.5",
     "Decision.method": "who decided",
@@ -60,7 +53,6 @@ _ABOUT = {
     "scores": "scores of one list, in any order",
 }
 _ERRORS = (400, 401, 408, 413, 415, 422, 429, 500, 503)
-_HEADERS = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
 _SCORES = [0.71, 0.68, 0.41, 0.40, 0.38, 0.37, 0.35, 0.33]
 _RETRIEVED = {
     "words": {"ids": ["a", "b", "c"], "scores": [9.0, 7.0, 1.0]},
@@ -70,13 +62,6 @@ _EXAMPLES: dict[str, Any] = {
     "CutRequest": {"scores": _SCORES},
     "ScoreRequest": {"scores": _SCORES},
     "FuseRequest": {"retrievers": _RETRIEVED, "cut": {"expect": "few"}},
-    "EvaluateRequest": {
-        "run": "q1 Q0 a 1 0.9 me\nq1 Q0 b 2 0.4 me\nq2 Q0 c 1 0.8 me\n",
-        "qrels": "q1 0 a 1\nq2 0 c 1\n",
-        "methods": ["fixed_k:k=1", "minmax:threshold=0.5"],
-        "metrics": ["f1"],
-        "folds": 2,
-    },
 }
 _EITHER = {"scores": "lists", "retrievers": "queries"}
 
@@ -102,23 +87,13 @@ def description(*, secured: bool) -> dict[str, Any]:
     options = schemas.pop("CutOptions")["properties"]
     health = _answered("application/json", {"schema": _ref("Health")})
     metrics = _answered("text/plain", {}) | _errors(401, 500)
-    paths: dict[str, Any] = {
-        "/healthz": {
-            "get": {
-                "description": "Say that the service is up.",
-                "responses": health,
-                "security": [],
-            }
-        },
-        "/metrics": {
-            "get": {"description": "Return the metrics, for Prometheus.", "responses": metrics}
-        },
-    }
+    up = {"description": "Say that the service is up.", "responses": health, "security": []}
+    counted = {"description": "Return the metrics, for Prometheus.", "responses": metrics}
+    paths: dict[str, Any] = {"/healthz": {"get": up}, "/metrics": {"get": counted}}
     for path, (summary, work, body, answer) in _POSTS.items():
         taken = {"application/json": {"schema": _ref(body.__name__)}}
-        result: dict[str, Any] = _ref(answer.__name__)
-        if path != "/v1/evaluate":
-            result = {"anyOf": [result, {"type": "array", "items": result}]}
+        found = _ref(answer.__name__)
+        result = {"anyOf": [found, {"type": "array", "items": found}]}
         operation: dict[str, Any] = {
             "summary": summary,
             "description": inspect.getdoc(work),
@@ -167,8 +142,8 @@ def _errors(*statuses: int) -> dict[str, Any]:
         example = {"error": {"status": status, "code": code, "message": message}}
         content = {"application/json": {"schema": _ref("ErrorAnswer"), "example": example}}
         found[str(status)] = {"description": code.replace("_", " "), "content": content}
-        if status in _HEADERS:
-            found[str(status)]["headers"] = {_HEADERS[status]: {"schema": {"type": "string"}}}
+        if told := [name for name in HEADERS.get(status, ()) if name != "Connection"]:
+            found[str(status)]["headers"] = {told[0]: {"schema": {"type": "string"}}}
     return found
 
 
@@ -179,3 +154,12 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
         kinds = [kind for kind in kept.pop("anyOf") if kind != {"type": "null"}]
         kept |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
     return kept
+
+
+def text() -> str:
+    """Return the description of a service that asks for a token, as JSON."""
+    return json.dumps(description(secured=True), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(text())

@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import msgspec
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -32,15 +31,6 @@ class Asked:
     noted: dict[str, Any] = field(default_factory=dict)
     body: bytes = b""
 
-    @classmethod
-    def of(cls, request: Request) -> Asked:
-        """Return what admission has read of a request."""
-        return cast(Asked, request.scope["paretocut.asked"])
-
-
-Work = Callable[["Service", Asked], Any]
-"""Makes of a body the plain values of the answer, or the response itself."""
-
 
 @dataclass(frozen=True)
 class Service:
@@ -56,13 +46,14 @@ class Service:
 class Handler:
     """Answers a request with what ``work`` makes of it, as a small ASGI application.
 
-    ``quick`` work on a small body is done at once, all other work in a thread. A request that
-    takes too long is answered 503. Work that still waits for a thread is dropped then, and work
-    that has begun stops at its next look at the deadline.
+    Work returns the plain values of the answer, or the response itself. ``quick`` work on a small
+    body is done at once, all other work in a thread. A request that takes too long is answered
+    503. Work that still waits for a thread is dropped then, and work that has begun stops at its
+    next look at the deadline.
     """
 
     service: Service
-    work: Work
+    work: Callable[[Service, Asked], Any]
     quick: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,10 +61,20 @@ class Handler:
         asked: Asked = scope["paretocut.asked"]
         small = self.quick and len(asked.body) <= _SMALL
         if small and not self.service.models.may_load(asked.body):
-            response = _response(self.work(self.service, asked))
+            response = self._answer(asked)
         else:
             response = await self._in_thread(asked)
         await response(scope, receive, send)
+
+    def _answer(self, asked: Asked) -> Response:
+        found = self.work(self.service, asked)
+        if isinstance(found, Response):
+            return found
+        return Response(_encode(found), media_type="application/json")
+
+    def _alone(self, asked: Asked) -> Response:
+        with limited_threads(1):
+            return self._answer(asked)
 
     async def _in_thread(self, asked: Asked) -> Response:
         loop = asyncio.get_running_loop()
@@ -92,16 +93,6 @@ class Handler:
             # The exception refers to this frame and the future to the exception: a circle that
             # would keep the whole body until the next garbage collection.
             del future, done
-
-    def _alone(self, asked: Asked) -> Response:
-        with limited_threads(1):
-            return _response(self.work(self.service, asked))
-
-
-def _response(found: Any) -> Response:
-    if isinstance(found, Response):
-        return found
-    return Response(_encode(found), media_type="application/json")
 
 
 def _forget(future: asyncio.Future[Any]) -> None:

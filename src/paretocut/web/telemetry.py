@@ -1,25 +1,30 @@
-"""Metrics for Prometheus: requests, their time, lists, cuts, warnings, drift."""
+"""Metrics for Prometheus, and logs: one JSON object per line, without scores, ids or texts."""
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 import threading
 import time
 from collections import Counter as Counts
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from functools import cache, partial
 from itertools import chain
 from typing import Any
 
+import msgspec
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from paretocut.decisions import Cuts
 from paretocut.lists import FloatArray, Ragged, RankedLists
 from paretocut.truncators import Calibrated, Truncator
+
+LOGGER = logging.getLogger("paretocut.web")
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _DECIDED = {
@@ -32,7 +37,6 @@ _WINDOW = 500  # lists that are compared with the calibration
 _STEP = 50  # lists, and...
 _PAUSE = 1.0  # ... seconds between two comparisons
 _MOST_NAMES = 100  # models with numbers of their own
-_OTHERS = "model:others"
 
 
 class Telemetry:
@@ -43,50 +47,37 @@ class Telemetry:
     """
 
     def __init__(self) -> None:
-        self._registry = own = CollectorRegistry()
-        self._shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-        requests = Counter(
-            "paretocut_requests", "Requests answered.", ["route", "status"], registry=own
-        )
+        self._registry = CollectorRegistry()
+        counter = partial(Counter, registry=self._registry)
+        drift = partial(Gauge, multiprocess_mode="livemax", registry=self._registry)
+        requests = counter("paretocut_requests", "Requests answered.", ["route", "status"])
+        about = "Time from the first byte of a request to its answer."
         seconds = Histogram(
-            "paretocut_request_seconds",
-            "Time from the first byte of a request to its answer.",
-            ["route"],
+            *("paretocut_request_seconds", about, ["route"]),
             buckets=_SECONDS,
-            registry=own,
+            registry=self._registry,
         )
+        decided = [
+            counter(f"paretocut_{name}", text, ["decider"]) for name, text in _DECIDED.items()
+        ]
+        warnings = counter("paretocut_warnings", "Lists with this warning.", ["warning"])
         # Finding a metric by its labels takes longer than counting.
         self._request = cache(lambda route, status: requests.labels(route, str(status)))
         self._seconds = cache(seconds.labels)
+        self._decided = cache(lambda by: [counter.labels(by) for counter in decided])
+        self._warnings = cache(warnings.labels)
         self.under_way = Gauge(
             "paretocut_requests_under_way",
             "Requests that are not answered yet.",
             multiprocess_mode="livesum",
-            registry=own,
+            registry=self._registry,
         )
-        decided = [
-            Counter(f"paretocut_{name}", text, ["decider"], registry=own)
-            for name, text in _DECIDED.items()
-        ]
-        self._decided = cache(lambda by: [counter.labels(by) for counter in decided])
-        warnings = Counter(
-            "paretocut_warnings", "Lists with this warning.", ["warning"], registry=own
-        )
-        self._warnings = cache(warnings.labels)
-        drift = partial(Gauge, multiprocess_mode="livemax", registry=own)
-        self._changed = drift(
-            "paretocut_drift_changed",
-            "1 if the last lists differ from those the model was calibrated on.",
-            ["model"],
-        )
-        self._distance = drift(
-            "paretocut_drift_distance",
-            "Largest difference between the distributions now and at the calibration.",
-            ["model", "statistic"],
-        )
-        self._compared = drift(
-            "paretocut_drift_lists", "Lists compared with the calibration.", ["model"]
-        )
+        about = "1 if the last lists differ from those the model was calibrated on."
+        self._changed = drift("paretocut_drift_changed", about, ["model"])
+        about = "Largest difference between the distributions now and at the calibration."
+        self._distance = drift("paretocut_drift_distance", about, ["model", "statistic"])
+        about = "Lists compared with the calibration."
+        self._compared = drift("paretocut_drift_lists", about, ["model"])
         self._recent: dict[str, _Recent] = {}  # by model
         self._lock = threading.Lock()
 
@@ -100,20 +91,17 @@ class Telemetry:
     ) -> dict[str, int]:
         """Count decisions (lists, results, those kept, empty lists) and warnings; name them."""
         if decider.startswith("model:") and self._recent_of(decider[6:]) is None:
-            decider = _OTHERS
+            decider = "model:others"
         for counter, count in zip(self._decided(decider), found, strict=True):
-            if count:
-                counter.inc(count)
+            counter.inc(count)
         for warning, count in Counts(warnings).items():
             self._warnings(warning).inc(count)
         return dict(zip(_DECIDED, found, strict=True))
 
     def cuts(self, decider: str, cuts: Cuts, *, explain: bool = True) -> dict[str, int]:
         """Count the decisions on many lists, with their warnings if they were asked for."""
-        kept = int(np.count_nonzero(cuts.k))
-        found = len(cuts), int(cuts.n.sum()), int(cuts.k.sum()), len(cuts) - kept
-        if not len(cuts):
-            return dict(zip(_DECIDED, found, strict=True))
+        empty = len(cuts) - int(np.count_nonzero(cuts.k))
+        found = len(cuts), int(cuts.n.sum()), int(cuts.k.sum()), empty
         return self.decided(decider, found, chain.from_iterable(cuts.warnings if explain else ()))
 
     def watch(
@@ -146,12 +134,10 @@ class Telemetry:
 
     def render(self) -> bytes:
         """Return all metrics as Prometheus reads them."""
-        source = self._registry
-        if self._shared:
-            source = CollectorRegistry()
-            MultiProcessCollector(source, self._shared)  # type: ignore[no-untyped-call]
-        shown = CollectorRegistry()
-        shown.register(_WithMeans(source))
+        shown = self._registry
+        if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+            shown = CollectorRegistry()
+            MultiProcessCollector(shown, folder)  # type: ignore[no-untyped-call]
         return generate_latest(shown)
 
 
@@ -173,27 +159,46 @@ class _Recent:
         return True
 
 
-class _WithMeans:
-    """A registry's metrics, and the two means that follow from its counters."""
+def note(event: str, level: int = logging.INFO, **noted: Any) -> None:
+    """Log an event of the service with what is known about it.
 
-    def __init__(self, source: CollectorRegistry) -> None:
-        self._source = source
+    The line goes straight to standard error: a record of `logging` takes longer than a decision.
+    """
+    if LOGGER.isEnabledFor(level):
+        try:
+            sys.stderr.write(_line(time.time(), level, LOGGER.name, event, noted) + "\n")
+        except (OSError, ValueError, AttributeError):  # nobody reads it any more
+            pass
 
-    def collect(self) -> Iterator[Metric]:
-        """Yield the metrics."""
-        totals: dict[str, dict[str, float]] = {}
-        for metric in self._source.collect():
-            yield metric
-            for sample in metric.samples:
-                if "decider" in sample.labels and sample.name.endswith("_total"):
-                    totals.setdefault(sample.name, {})[sample.labels["decider"]] = sample.value
-        for name, text, total in (
-            ("paretocut_mean_k", "Results kept of a list, on average.", "kept_results"),
-            ("paretocut_share_empty", "Share of lists of which nothing is kept.", "empty_lists"),
-        ):
-            family = GaugeMetricFamily(name, f"{text} Since the start.", labels=["decider"])
-            counted = totals.get(f"paretocut_{total}_total", {})
-            for decider, lists in totals.get("paretocut_lists_total", {}).items():
-                if lists:
-                    family.add_metric([decider], counted.get(decider, 0.0) / lists)
-            yield family
+
+class Lines(logging.Formatter):
+    """Formats a record as one line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        noted = {}
+        if record.exc_info and record.exc_info[0] is not None:
+            noted["error"] = record.exc_info[0].__name__  # its message may quote the request
+        return _line(record.created, record.levelno, record.name, record.getMessage(), noted)
+
+
+def _line(at: float, level: int, logger: str, event: str, noted: dict[str, Any]) -> str:
+    line = {
+        "time": datetime.fromtimestamp(at).isoformat(timespec="milliseconds"),
+        "level": logging.getLevelName(level).lower(),
+        **{"logger": logger, "event": event, "process": os.getpid(), **noted},
+    }
+    return msgspec.json.encode(line).decode()
+
+
+def configuration(level: str = "info") -> dict[str, Any]:
+    """Return the configuration of `logging` for the server's processes."""
+    to_lines = {"handlers": ["lines"], "level": level.upper(), "propagate": False}
+    lines = {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"lines": {"()": Lines}},
+        "handlers": {"lines": lines},
+        "loggers": {"uvicorn": to_lines, "paretocut.web": to_lines},
+    }

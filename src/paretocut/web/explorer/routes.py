@@ -20,6 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from paretocut.io import read_texts
+from paretocut.web.app import PAGE_HEADERS
 from paretocut.web.bodies import Body, read
 from paretocut.web.explorer import views
 from paretocut.web.explorer.compared import compared_view
@@ -29,8 +30,7 @@ from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.gate import gate_code
 from paretocut.web.explorer.judging import Key, press, question_view
 from paretocut.web.explorer.pasted import pasted_lists, unpacked
-from paretocut.web.pages import HEADERS
-from paretocut.web.refusals import Refused
+from paretocut.web.limits import Refused
 from paretocut.web.service import Asked
 
 MAX_BYTES = 200_000_000
@@ -251,7 +251,7 @@ def explorer_routes(first: Exploration | None, other: Exploration | None = None)
 
 def _body(kind: type[T], request: Request) -> T:
     """Return the body, which must be JSON: a page of another origin must ask before it sends it."""
-    asked = Asked.of(request)
+    asked: Asked = request.scope["paretocut.asked"]
     if asked.headers.get(b"content-type") != b"application/json":
         raise Refused(415, "unsupported_type", "the content type must be application/json")
     return read(kind, asked.body)
@@ -272,7 +272,7 @@ def _learn(run: Exploration) -> None:
 
 def _answer(content: Any) -> Response:
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
-    return Response(text, 200, HEADERS, "application/json")
+    return Response(text, 200, PAGE_HEADERS, "application/json")
 
 
 def _checked(run: Exploration, i: int) -> int:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import uvicorn
-
 from paretocut.schema.parameters import check_port
 from paretocut.web.admission import Admission
 from paretocut.web.app import create_app
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.routes import MAX_BYTES, explorer_routes
 from paretocut.web.limits import Limits
-from paretocut.web.logs import configuration
-from paretocut.web.server import LOOPBACK, bound
+from paretocut.web.server import LOOPBACK, bound, server_of
 
 _HOST = "127.0.0.1"
 
@@ -33,14 +30,6 @@ def serve(
 ) -> None:
     """Serve the explorer on the loopback until interrupted; ``ready`` gets the address."""
     with bound(_HOST, check_port(port, who="explore")) as listening:
-        config = uvicorn.Config(
-            explorer_app(first, other),
-            log_config=configuration("warning"),
-            http="paretocut.web.connection:Connection",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=2,
-        )
         listening.listen()
         ready(f"http://{_HOST}:{listening.getsockname()[1]}/")
-        uvicorn.Server(config).run(sockets=[listening])
+        server_of(explorer_app(first, other), 2, "warning").run(sockets=[listening])
