@@ -87,7 +87,7 @@ def _against(args: Namespace) -> Namespace:
 
 
 def _serve(args: Namespace, explored: Exploration | None, other: Exploration | None) -> None:
-    from paretocut.web.explorer.server import serve
+    from paretocut.web.explorer.routes import serve
 
     def ready(address: str) -> None:
         sys.stdout.write(f"paretocut explorer: {address}  (Ctrl-C ends it)\n")
@@ -112,8 +112,7 @@ def exploration(
     args: Namespace, answers: str | None = None, rule: StoppingRule | None = None
 ) -> Exploration:
     """Return what the page shows; every method must be able to cut the lists."""
-    from paretocut.web.explorer.copied import Source
-    from paretocut.web.explorer.exploration import Exploration, with_all_queries
+    from paretocut.web.explorer.exploration import Exploration, Source, with_all_queries
 
     if args.unanswered and args.qrels is None:
         raise InvalidParameterError("--unanswered must come with QRELS, got none")

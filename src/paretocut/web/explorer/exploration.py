@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Mapping
-from dataclasses import InitVar, dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 from typing import Any, Literal
@@ -14,9 +14,10 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut.background import Background
-from paretocut.decisions import Cuts
+from paretocut.decisions import Cut, Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation
+from paretocut.evaluation.protocol import Division, divided, measured
 from paretocut.evaluation.values import Guess
 from paretocut.evaluation.verdict import DEFAULT
 from paretocut.io.trec import CoverageWarning, Qrels, with_qrels
@@ -24,17 +25,90 @@ from paretocut.judging import JudgingSession
 from paretocut.judging.reading import Reading, StoppingRule
 from paretocut.lists import BoolArray, FloatArray, IntArray, RankedLists
 from paretocut.tail import SurpriseFits, fit_tails
-from paretocut.truncators import Consensus, Surprise, Truncator, from_text
+from paretocut.truncators import Consensus, Oracle, Surprise, Truncator, from_text
 from paretocut.truncators.choose import Chosen
-from paretocut.web.explorer.copied import Code, Source
-from paretocut.web.explorer.measuring import (
-    LEARNED,
-    HeldOutCuts,
-    Learned,
-    curves_of,
-    known_share,
-    learned,
+
+LEARNED = "learned"
+"""Key of the method that learns from the judgements."""
+
+_NOTE = (
+    "On the page, each judged query is cut by a model that learned from the others. This model "
+    "learned from all of them, so it keeps another number for {} of these queries."
 )
+_FOLDS = 5  # also the fewest judged lists on which learning is measured
+_EXACT = 1000  # lists whose intervals are those of `evaluate`, to the last digit
+_TEACHING = 250_000  # results to learn from, at most; learning from them takes a second
+
+
+@dataclass(frozen=True)
+class HeldOutCuts:
+    """Decisions of several models on all lists, and which model decides on each list.
+
+    The last model has learned from all lists.
+    """
+
+    of_models: Sequence[Cuts]
+    model: IntArray
+
+    @cached_property
+    def k(self) -> IntArray:
+        return np.stack([cuts.k for cuts in self.of_models])[self.model, np.arange(self.model.size)]
+
+    @cached_property
+    def warnings(self) -> list[tuple[str, ...]]:
+        return [self.of_models[model].warnings[i] for i, model in enumerate(self.model.tolist())]
+
+    @property
+    def different(self) -> int:
+        """How many lists the model that learned from all of them cuts otherwise."""
+        return int(np.count_nonzero(self.of_models[-1].k != self.k))
+
+    def __getitem__(self, i: int) -> Cut:
+        return self.of_models[int(self.model[i])][i]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A model learned from the judgements, and the values of all methods.
+
+    In a judged list, `cuts` are those of a model that has learned from other lists; else they are
+    those of `truncator`, which has learned from all. `guess` is a model of unjudged results, and
+    `judged` has the positions of the judged lists.
+    """
+
+    truncator: Truncator
+    cuts: HeldOutCuts
+    guess: Guess | None
+    judged: IntArray
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files a run came from, named as they were given; several runs are fused."""
+
+    runs: tuple[str, ...] = ("run.txt",)  # none: the scores were pasted
+    distances: bool = False
+    format: str | None = None
+    models: Mapping[str, str] = field(default_factory=dict)  # by label
+    query_texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Code:
+    """A decision in code: an expression that cuts `lists`, and options of ``paretocut cut``.
+
+    `method` stands for ``--method``; `lexical` decisions need the texts of the queries. With
+    `model`, the code holds the model itself, and the command writes it into a file of this name.
+    `note` is a comment above it.
+    """
+
+    python: str = ""
+    options: tuple[str, ...] = ()
+    method: str | None = None
+    lexical: bool = False
+    model: str | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,7 +124,6 @@ class Method:
 
 
 def _standard_methods() -> list[Method]:
-    """Return the methods that need nothing: the default, the paper's rule and their rivals."""
     rule = Code("pc.cut_batch(lists, alpha=0.05)", ("--alpha", "0.05"))
     found = [
         Method(DEFAULT, "Default", Consensus(), "ours", Code("pc.cut_batch(lists)")),
@@ -68,7 +141,7 @@ def _standard_methods() -> list[Method]:
     return found
 
 
-def _model(label: str, model: Truncator | Background, file: str, lists: RankedLists) -> Method:
+def _saved(label: str, model: Truncator | Background, file: str, lists: RankedLists) -> Method:
     """Return the method of a saved model; a background gates the default."""
     truncator = Chosen.of("explore", {"model": model}, models=("model",)).truncator
     lexical = truncator.needs_queries
@@ -106,7 +179,8 @@ class Exploration:
     def __post_init__(self, models: Mapping[str, Truncator | Background] | None) -> None:
         found = _standard_methods()
         for label, model in (models or {}).items():
-            method = _model(label, model, self.source.model(label), self.lists)
+            file = self.source.models.get(label, f"{label}.json")
+            method = _saved(label, model, file, self.lists)
             found.append(method)
             unknown = [name for name in self.lists.query_ids if name not in self.query_texts]
             if method.truncator.needs_queries and unknown:
@@ -151,7 +225,6 @@ class Exploration:
 
     @cached_property
     def fits(self) -> SurpriseFits:
-        """The tails of the lists."""
         return fit_tails(self.lists)
 
     @property
@@ -165,13 +238,23 @@ class Exploration:
         return None if self._learned is None else self._learned.evaluation
 
     def curves_of(self, i: int) -> dict[str, FloatArray]:
-        """Return curves and intervals of the metrics of one list, if it has judgements."""
-        one = self.lists[i : i + 1]
-        if known_share(one)[0] == 0:
+        """Return three rows for each metric of a list with judgements: curve, 95 % interval."""
+        one, found = self.lists[i : i + 1], {}
+        known = known_share(one)[0]
+        if known == 0:
             return {}
-        if self._guess is None and known_share(one)[0] < 1:
-            self._guess = Guess.learned_from(one)
-        return curves_of(one, int(self._elsewhere[i]), self._guess, self.metric)
+        if known == 1:
+            draws = [one.relevant.values]
+        else:
+            self._guess = self._guess or Guess.learned_from(one)
+            draws = [*self._guess.draws(one, 0)]
+        for name, own in shown_metrics(self.metric).items():
+            number = [int(x.sum() + self._elsewhere[i]) for x in draws]
+            curve = metrics.get(own).curve
+            curves = np.stack([curve(x, n) for x, n in zip(draws, number, strict=True)])
+            ends = np.quantile(curves, [0.025, 0.975], axis=0)
+            found[name] = np.vstack([curves.mean(axis=0), ends])
+        return found
 
     def values(self, key: str, metric: str | None = None) -> FloatArray:
         """Return a metric of a method on each list, NaN where it is not measured."""
@@ -185,6 +268,16 @@ class Exploration:
         name = metrics.get(metric).name
         if name != self.metric:
             self.metric, self.unlearned = name, True
+
+    def best_scores(self) -> tuple[FloatArray, FloatArray]:
+        """Return sorted best scores of judged queries with an answer, and of those without.
+
+        Higher is better in both.
+        """
+        merit, (top, _) = self.lists.merit, self.lists.merit.ends()
+        groups = ((known_share(self.lists) > 0) & ~self.none, self.none)
+        answered, none = (np.sort(top[merit.filled & group]) for group in groups)
+        return answered, none
 
     @cached_property
     def disagreement(self) -> FloatArray:
@@ -228,7 +321,7 @@ class Exploration:
         """Return a model learned from the judgements of the lists, if there are any."""
         own = {key: self.cuts(key).k for key in self.methods if key != LEARNED}
         fitted = tuple(key for key, method in self.methods.items() if method.fitted)
-        return learned(lists, self._elsewhere, own, self.metric, fitted)
+        return _learned(lists, self._elsewhere, own, self.metric, fitted)
 
     def learn(self, found: Learned | None) -> None:
         """Take in a model learned from the judgements; None forgets it."""
@@ -239,20 +332,92 @@ class Exploration:
         self._decided.pop(LEARNED, None)
         self.__dict__.pop("disagreement", None)
         if found is not None:
-            code = Code(model="paretocut-learned.json", note=_saved_note(found.cuts.different))
+            note = _NOTE.format(found.cuts.different) if found.cuts.different else ""
+            code = Code(model="paretocut-learned.json", note=note)
             label = "Learned Consensus"
             self.methods[LEARNED] = Method(LEARNED, label, found.truncator, "learned", code)
             self._decided[LEARNED] = found.cuts
 
 
-def _saved_note(different: int) -> str:
-    """Return how the saved model differs from the cuts on the page."""
-    if not different:
-        return ""
-    return (
-        "On the page, each judged query is cut by a model that learned from the others. This model "
-        f"learned from all of them, so it keeps another number for {different} of these queries."
+def known_share(lists: RankedLists) -> FloatArray:
+    """Return the share of each list that is judged."""
+    if lists.relevance is None:
+        return np.zeros(len(lists))
+    known: FloatArray = lists.judged.count(lists.judged.values) / np.maximum(
+        lists.scores.lengths, 1
     )
+    return known
+
+
+def shown_metrics(metric: str) -> dict[str, str]:
+    """Return the metrics that are shown: the chosen one, and two that always stand beside it."""
+    return {"value": metric, "precision": "precision", "recall": "recall"}
+
+
+def _learned(
+    lists: RankedLists,
+    elsewhere: IntArray,
+    k: Mapping[str, IntArray],
+    metric: str,
+    fitted: tuple[str, ...],
+) -> Learned | None:
+    """Learn from the judgements, and measure these cuts and the learned ones on judged lists.
+
+    Returns None if nothing is judged. ``elsewhere`` counts the relevant documents that were not
+    retrieved; ``fitted`` names the cuts of models that knew the judgements. It takes a while.
+    """
+    judged = np.flatnonzero(known_share(lists) > 0)
+    if not judged.size:
+        return None
+    own = lists[judged]
+    assert own.relevance is not None
+    hits = own.relevance.count(own.is_relevant(own.relevance.values))
+    own = own.with_relevance(own.relevance, hits + elsewhere[judged])  # also those not retrieved
+    whole = own.fully_judged
+    guess = None if whole else Guess.learned_from(own)
+    # A model of lists that are judged completely cannot learn from unjudged ones.
+    others = judged[:0] if whole else np.setdiff1d(np.arange(len(lists)), judged)
+    most = max(_TEACHING // max(int(lists.scores.lengths.mean()), 1), 2 * _FOLDS)
+    compared = {key: numbers[judged] for key, numbers in k.items()}
+    division = Division([(judged, np.arange(judged.size))], "no method learned")
+    models, model = [], np.zeros(len(lists), dtype=np.int64)
+    if judged.size >= _FOLDS:
+        division = divided(judged.size, splits=1, folds=_FOLDS, seed=0)
+        models = [_model(lists, judged[part], others, most, metric) for part, _ in division.pairs]
+        model[:] = _FOLDS
+        model[judged[division.query]] = division.split
+        if most < judged.size - judged.size // _FOLDS:
+            division = replace(division, words=f"{division.words}, learned from {most} lists each")
+    models.append(_model(lists, judged, others, most, metric))
+    cuts = HeldOutCuts([one.cut_batch(lists) for one in models], model)
+    if len(models) > 1:
+        compared[LEARNED] = cuts.k[judged]
+    if whole:
+        compared["oracle"] = Oracle(metric).predict(own)
+    evaluation = measured(
+        {key: numbers[division.query] for key, numbers in compared.items()},
+        own,
+        [metrics.get(name) for name in dict.fromkeys(shown_metrics(metric).values())],
+        division,
+        ceiling=("oracle",) if whole else (),
+        baseline=None,
+        confidence=0.95,
+        resamples=10_000 if judged.size <= _EXACT else 1000,
+        seed=0,
+        guess=guess,
+        elsewhere=elsewhere[judged],
+        fitted=fitted,
+    )
+    return Learned(models[-1], cuts, guess, judged, evaluation)
+
+
+def _model(
+    lists: RankedLists, judged: IntArray, others: IntArray, most: int, metric: str
+) -> Consensus:
+    """Return a model learned from at most so many lists, the judged ones first."""
+    rng = np.random.default_rng(0)
+    order = np.concatenate([rng.permutation(judged), rng.permutation(others)])
+    return Consensus(metric).fit(lists[np.sort(order[:most])])
 
 
 def with_all_queries(lists: RankedLists, qrels: Qrels, **how: Any) -> RankedLists:
