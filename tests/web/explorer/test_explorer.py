@@ -309,7 +309,7 @@ def test_a_gate_chosen_by_eye_is_copied_with_its_threshold(
     every = [np.mean(sign * best[:16] >= x) + np.mean(sign * best[16:] < x) for x in tops]
     assert kept + refused == pytest.approx(max(every))
     good, none = lists[:16], lists[16:]
-    gated = Gated(pc.truncators.Consensus(), pc.Background.fit(none, queries=lists), alpha=None)
+    gated = Gated(pc.truncators.Consensus(), pc.Background.fit(none))
     checked = gated.evaluate(good, none)
     assert checked.balanced == view["threshold"]
     assert checked.left_empty.total == view["check"]["left_empty"]["total"] == 16
