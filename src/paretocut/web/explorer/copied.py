@@ -55,7 +55,7 @@ def gate_at(run: Exploration, base: Truncator, threshold: float, fewest: int = 1
     check_real(threshold, who="gate", name="threshold")
     up = run.lists.higher_is_better
     answered, none = run.best_scores()
-    for found, which, least in ((answered, "with", 1), (none, "without", fewest)):
+    for found, which, least in ((none, "without", fewest), (answered, "with", 1)):
         if found.size < least:
             problem = f"gate: queries {which} an answer must be at least {least}, got {found.size}"
             raise InvalidParameterError(problem)

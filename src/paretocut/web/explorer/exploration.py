@@ -41,46 +41,31 @@ _TEACHING = 250_000  # results to learn from, at most; learning from them takes 
 
 
 @dataclass(frozen=True)
-class HeldOutCuts:
-    """Decisions of several models on all lists, and which model decides on each list.
-
-    The last model has learned from all lists.
-    """
-
-    of_models: Sequence[Cuts]
-    model: IntArray
-
-    @cached_property
-    def k(self) -> IntArray:
-        return np.stack([cuts.k for cuts in self.of_models])[self.model, np.arange(self.model.size)]
-
-    @cached_property
-    def warnings(self) -> list[tuple[str, ...]]:
-        return [self.of_models[model].warnings[i] for i, model in enumerate(self.model.tolist())]
-
-    @property
-    def different(self) -> int:
-        """How many lists the model that learned from all of them cuts otherwise."""
-        return int(np.count_nonzero(self.of_models[-1].k != self.k))
-
-    def __getitem__(self, i: int) -> Cut:
-        return self.of_models[int(self.model[i])][i]
-
-
-@dataclass(frozen=True)
 class Learned:
-    """A model learned from the judgements, and the values of all methods.
+    """Models learned from the judgements, their decisions on all lists, and all values.
 
-    In a judged list, `cuts` are those of a model that has learned from other lists; else they are
-    those of `truncator`, which has learned from all. `guess` is a model of unjudged results, and
+    The last model has learned from all lists. `deciding` says which model decides on each list: in
+    a judged one, a model that has learned from others. `guess` is a model of unjudged results, and
     `judged` has the positions of the judged lists.
     """
 
-    truncator: Truncator
-    cuts: HeldOutCuts
+    models: Sequence[Truncator]
+    cuts: Sequence[Cuts]
+    deciding: IntArray
     guess: Guess | None
     judged: IntArray
     evaluation: Evaluation
+
+    @cached_property
+    def k(self) -> IntArray:
+        return _by_model(self.cuts, self.deciding)
+
+    @cached_property
+    def warnings(self) -> list[tuple[str, ...]]:
+        return [self.cuts[model].warnings[i] for i, model in enumerate(self.deciding.tolist())]
+
+    def __getitem__(self, i: int) -> Cut:
+        return self.cuts[self.deciding[i]][i]
 
 
 @dataclass(frozen=True)
@@ -96,19 +81,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Code:
-    """A decision in code: an expression that cuts `lists`, and options of ``paretocut cut``.
-
-    `method` stands for ``--method``; `lexical` decisions need the texts of the queries. With
-    `model`, the code holds the model itself, and the command writes it into a file of this name.
-    `note` is a comment above it.
-    """
+    """A decision in code: an expression that cuts `lists`, and options of ``paretocut cut``."""
 
     python: str = ""
     options: tuple[str, ...] = ()
-    method: str | None = None
-    lexical: bool = False
-    model: str | None = None
-    note: str = ""
+    method: str | None = None  # after ``--method``
+    lexical: bool = False  # needs the texts of the queries
+    model: str | None = None  # the code holds the model itself; the command writes it to this file
+    note: str = ""  # a comment above it
 
 
 @dataclass(frozen=True)
@@ -141,18 +121,6 @@ def _standard_methods() -> list[Method]:
     return found
 
 
-def _saved(label: str, model: Truncator | Background, file: str, lists: RankedLists) -> Method:
-    """Return the method of a saved model; a background gates the default."""
-    truncator = Chosen.of("explore", {"model": model}, models=("model",)).truncator
-    lexical = truncator.needs_queries
-    python = f"pc.cut_batch(lists, truncator={file!r})"
-    if lexical:
-        python = f"pc.load({file!r}).cut_batch(lists, queries=queries)"
-    code = Code(python, ("--model", file), lexical=lexical)
-    fitted = truncator.learned_from(lists)
-    return Method(f"model-{label}", label, truncator, "model", code, fitted)
-
-
 @dataclass(eq=False)
 class Exploration:
     """Ranked lists and the methods that cut them; each method decides once.
@@ -173,23 +141,14 @@ class Exploration:
     metric: str = "f1"  # that methods are measured and learned by
     lock: Any = field(default_factory=Lock)  # judgements come while views are made
     unlearned: bool = False  # whether there are judgements to learn from
-    _decided: dict[str, Cuts | HeldOutCuts] = field(default_factory=dict)
+    _decided: dict[str, Cuts | Learned] = field(default_factory=dict)
     _guess: Guess | None = None
 
     def __post_init__(self, models: Mapping[str, Truncator | Background] | None) -> None:
-        found = _standard_methods()
+        self.methods = {method.key: method for method in _standard_methods()}
         for label, model in (models or {}).items():
-            file = self.source.models.get(label, f"{label}.json")
-            method = _saved(label, model, file, self.lists)
-            found.append(method)
-            unknown = [name for name in self.lists.query_ids if name not in self.query_texts]
-            if method.truncator.needs_queries and unknown:
-                raise InvalidParameterError(
-                    f"the model {label} was calibrated for lexical scores and needs the "
-                    f"text of every query, got none for {len(unknown)}, such as {unknown[0]}",
-                    who="explore",
-                )
-        self.methods = {method.key: method for method in found}
+            method = self._saved(label, model)
+            self.methods[method.key] = method
         self._elsewhere = np.zeros(len(self.lists), dtype=np.int64)
         self.none = np.isin(self.lists.query_ids, list(self.unanswered))  # have no answer
         whole = np.flatnonzero(known_share(self.lists) == 1)
@@ -201,7 +160,25 @@ class Exploration:
             self.take_judgements()
         self.learn(self.learned(self.lists))
 
-    def cuts(self, key: str) -> Cuts | HeldOutCuts:
+    def _saved(self, label: str, model: Truncator | Background) -> Method:
+        """Return the method of a saved model; a background gates the default."""
+        truncator = Chosen.of("explore", {"model": model}, models=("model",)).truncator
+        file, lexical = self.source.models.get(label, f"{label}.json"), truncator.needs_queries
+        python = f"pc.cut_batch(lists, truncator={file!r})"
+        if lexical:
+            python = f"pc.load({file!r}).cut_batch(lists, queries=queries)"
+            unknown = [name for name in self.lists.query_ids if name not in self.query_texts]
+            if unknown:
+                raise InvalidParameterError(
+                    f"the model {label} was calibrated for lexical scores and needs the "
+                    f"text of every query, got none for {len(unknown)}, such as {unknown[0]}",
+                    who="explore",
+                )
+        code = Code(python, ("--model", file), lexical=lexical)
+        fitted = truncator.learned_from(self.lists)
+        return Method(f"model-{label}", label, truncator, "model", code, fitted)
+
+    def cuts(self, key: str) -> Cuts | Learned:
         """Return the decisions of a method on all lists."""
         if key not in self._decided:
             truncator = self.methods[key].truncator
@@ -318,10 +295,54 @@ class Exploration:
         self.unlearned = True
 
     def learned(self, lists: RankedLists) -> Learned | None:
-        """Return a model learned from the judgements of the lists, if there are any."""
-        own = {key: self.cuts(key).k for key in self.methods if key != LEARNED}
-        fitted = tuple(key for key, method in self.methods.items() if method.fitted)
-        return _learned(lists, self._elsewhere, own, self.metric, fitted)
+        """Learn from judgements, and measure all cuts on judged lists; None if nothing is judged.
+
+        It takes a while. A judged list is cut by a model that has learned from other lists.
+        """
+        judged = np.flatnonzero(known_share(lists) > 0)
+        if not judged.size:
+            return None
+        own, elsewhere = lists[judged], self._elsewhere[judged]
+        assert own.relevance is not None
+        hits = own.relevance.count(own.is_relevant(own.relevance.values))
+        own = own.with_relevance(own.relevance, hits + elsewhere)  # also those not retrieved
+        whole = own.fully_judged
+        guess = None if whole else Guess.learned_from(own)
+        # A model of lists that are judged completely cannot learn from unjudged ones.
+        others = judged[:0] if whole else np.setdiff1d(np.arange(len(lists)), judged)
+        most = max(_TEACHING // max(int(lists.scores.lengths.mean()), 1), 2 * _FOLDS)
+        division = Division([(judged, np.arange(judged.size))], "no method learned")
+        parts, deciding = [judged], np.zeros(len(lists), dtype=np.int64)
+        if judged.size >= _FOLDS:
+            division = divided(judged.size, splits=1, folds=_FOLDS, seed=0)
+            parts = [*(judged[part] for part, _ in division.pairs), judged]
+            deciding[:] = _FOLDS
+            deciding[judged[division.query]] = division.split
+            if most < judged.size - judged.size // _FOLDS:
+                words = f"{division.words}, learned from {most} lists each"
+                division = replace(division, words=words)
+        models = [_taught(lists, part, others, most, self.metric) for part in parts]
+        cuts = [model.cut_batch(lists) for model in models]
+        compared = {key: self.cuts(key).k[judged] for key in self.methods if key != LEARNED}
+        if len(models) > 1:
+            compared[LEARNED] = _by_model(cuts, deciding)[judged]
+        if whole:
+            compared["oracle"] = Oracle(self.metric).predict(own)
+        evaluation = measured(
+            {key: numbers[division.query] for key, numbers in compared.items()},
+            own,
+            [metrics.get(name) for name in dict.fromkeys(shown_metrics(self.metric).values())],
+            division,
+            ceiling=("oracle",) if whole else (),
+            baseline=None,
+            confidence=0.95,
+            resamples=10_000 if judged.size <= _EXACT else 1000,
+            seed=0,
+            guess=guess,
+            elsewhere=elsewhere,
+            fitted=tuple(key for key, method in self.methods.items() if method.fitted),
+        )
+        return Learned(models, cuts, deciding, guess, judged, evaluation)
 
     def learn(self, found: Learned | None) -> None:
         """Take in a model learned from the judgements; None forgets it."""
@@ -332,21 +353,20 @@ class Exploration:
         self._decided.pop(LEARNED, None)
         self.__dict__.pop("disagreement", None)
         if found is not None:
-            note = _NOTE.format(found.cuts.different) if found.cuts.different else ""
+            different = np.count_nonzero(found.cuts[-1].k != found.k)
+            note = _NOTE.format(different) if different else ""
             code = Code(model="paretocut-learned.json", note=note)
             label = "Learned Consensus"
-            self.methods[LEARNED] = Method(LEARNED, label, found.truncator, "learned", code)
-            self._decided[LEARNED] = found.cuts
+            self.methods[LEARNED] = Method(LEARNED, label, found.models[-1], "learned", code)
+            self._decided[LEARNED] = found
 
 
 def known_share(lists: RankedLists) -> FloatArray:
     """Return the share of each list that is judged."""
     if lists.relevance is None:
         return np.zeros(len(lists))
-    known: FloatArray = lists.judged.count(lists.judged.values) / np.maximum(
-        lists.scores.lengths, 1
-    )
-    return known
+    known = lists.judged.count(lists.judged.values)
+    return np.asarray(known / np.maximum(lists.scores.lengths, 1))
 
 
 def shown_metrics(metric: str) -> dict[str, str]:
@@ -354,64 +374,12 @@ def shown_metrics(metric: str) -> dict[str, str]:
     return {"value": metric, "precision": "precision", "recall": "recall"}
 
 
-def _learned(
-    lists: RankedLists,
-    elsewhere: IntArray,
-    k: Mapping[str, IntArray],
-    metric: str,
-    fitted: tuple[str, ...],
-) -> Learned | None:
-    """Learn from the judgements, and measure these cuts and the learned ones on judged lists.
-
-    Returns None if nothing is judged. ``elsewhere`` counts the relevant documents that were not
-    retrieved; ``fitted`` names the cuts of models that knew the judgements. It takes a while.
-    """
-    judged = np.flatnonzero(known_share(lists) > 0)
-    if not judged.size:
-        return None
-    own = lists[judged]
-    assert own.relevance is not None
-    hits = own.relevance.count(own.is_relevant(own.relevance.values))
-    own = own.with_relevance(own.relevance, hits + elsewhere[judged])  # also those not retrieved
-    whole = own.fully_judged
-    guess = None if whole else Guess.learned_from(own)
-    # A model of lists that are judged completely cannot learn from unjudged ones.
-    others = judged[:0] if whole else np.setdiff1d(np.arange(len(lists)), judged)
-    most = max(_TEACHING // max(int(lists.scores.lengths.mean()), 1), 2 * _FOLDS)
-    compared = {key: numbers[judged] for key, numbers in k.items()}
-    division = Division([(judged, np.arange(judged.size))], "no method learned")
-    models, model = [], np.zeros(len(lists), dtype=np.int64)
-    if judged.size >= _FOLDS:
-        division = divided(judged.size, splits=1, folds=_FOLDS, seed=0)
-        models = [_model(lists, judged[part], others, most, metric) for part, _ in division.pairs]
-        model[:] = _FOLDS
-        model[judged[division.query]] = division.split
-        if most < judged.size - judged.size // _FOLDS:
-            division = replace(division, words=f"{division.words}, learned from {most} lists each")
-    models.append(_model(lists, judged, others, most, metric))
-    cuts = HeldOutCuts([one.cut_batch(lists) for one in models], model)
-    if len(models) > 1:
-        compared[LEARNED] = cuts.k[judged]
-    if whole:
-        compared["oracle"] = Oracle(metric).predict(own)
-    evaluation = measured(
-        {key: numbers[division.query] for key, numbers in compared.items()},
-        own,
-        [metrics.get(name) for name in dict.fromkeys(shown_metrics(metric).values())],
-        division,
-        ceiling=("oracle",) if whole else (),
-        baseline=None,
-        confidence=0.95,
-        resamples=10_000 if judged.size <= _EXACT else 1000,
-        seed=0,
-        guess=guess,
-        elsewhere=elsewhere[judged],
-        fitted=fitted,
-    )
-    return Learned(models[-1], cuts, guess, judged, evaluation)
+def _by_model(cuts: Sequence[Cuts], deciding: IntArray) -> IntArray:
+    """Return how many results to keep of each list, as its model decides."""
+    return np.stack([own.k for own in cuts])[deciding, np.arange(deciding.size)]
 
 
-def _model(
+def _taught(
     lists: RankedLists, judged: IntArray, others: IntArray, most: int, metric: str
 ) -> Consensus:
     """Return a model learned from at most so many lists, the judged ones first."""
