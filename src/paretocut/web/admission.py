@@ -1,4 +1,4 @@
-"""Admission of requests: host, token, size, number, time. Each request becomes one log line."""
+"""Requests: each is admitted by host, token, size, number and time, handled, and logged."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ import logging
 import re
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
 
+import msgspec
+from starlette.responses import Response
 from starlette.routing import Router
 from starlette.types import Message, Receive, Scope, Send
 
+from paretocut.tail import limited_threads
+from paretocut.web.deciders import Models
 from paretocut.web.limits import Deadline, Limits, Refused, as_refused
-from paretocut.web.service import Asked
 from paretocut.web.telemetry import Telemetry, note
 
 MAX_HEAD_BYTES = 64 << 10
@@ -25,6 +31,29 @@ _OPEN = re.compile(r"/|/healthz|/docs|/static/[^/]*")  # needs no token
 _FREE = ("/healthz", "/metrics")  # answered however much is under way
 _PORT = re.compile(r":\d*$")
 _DRAINED = 256 << 20  # bytes to read and drop: most clients send everything before they listen
+_SMALL = 8 << 10  # bytes of a body that is answered sooner than a thread would take it over
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(slots=True)
+class Asked:
+    """A request that was admitted: its body, and the numbers that its line in the log will have."""
+
+    headers: dict[bytes, bytes]
+    query_string: bytes
+    deadline: Deadline
+    noted: dict[str, Any] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True)
+class Service:
+    """What all handlers share: models, limits, metrics, and the threads that do the work."""
+
+    models: Models
+    limits: Limits
+    threads: ThreadPoolExecutor
+    telemetry: Telemetry = field(default_factory=Telemetry)
 
 
 class Admission:
@@ -34,23 +63,16 @@ class Admission:
     """
 
     def __init__(
-        self,
-        app: Router,
-        *,
-        limits: Limits,
-        telemetry: Telemetry,
-        token: str | None,
-        hosts: Sequence[str] | None,
+        self, app: Router, service: Service, token: str | None, hosts: Sequence[str] | None
     ) -> None:
         self.app = app
-        self._limits, self._telemetry, self._hosts = limits, telemetry, hosts
+        self._limits, self._telemetry, self._hosts = service.limits, service.telemetry, hosts
         self._token = None if token is None else _digest(token.encode())
         self._routes = {str(getattr(route, "path", "")) for route in app.routes}
         self._working = 0  # requests whose body is complete
         self._held = 0  # bytes of bodies that are not complete
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
         if scope["type"] != "http":  # the router itself refuses websockets
             await self.app(scope, receive, send)
             return
@@ -100,8 +122,8 @@ class Admission:
         """Return the route of an address; an unknown one may hold anything, so it is not logged."""
         if path in self._routes:
             return path
-        known = (route for route in self.app.routes if route.path_regex.match(path))  # type: ignore[attr-defined]
-        return str(getattr(next(known, None), "path", "unknown"))
+        routes: list[Any] = self.app.routes
+        return next((route.path for route in routes if route.path_regex.match(path)), "unknown")
 
     def _check_head(self, scope: Scope, asked: Asked) -> None:
         size = len(scope.get("raw_path", b"")) + len(asked.query_string)
@@ -179,3 +201,61 @@ def _frames(error: Exception) -> list[str]:
         f"{frame.name} ({frame.filename}:{frame.lineno})"
         for frame in traceback.extract_tb(error.__traceback__)[-8:]
     ]
+
+
+@dataclass(frozen=True)
+class Handler:
+    """Answers a request with what ``work`` makes of it, as a small ASGI application.
+
+    Work returns the plain values of the answer, or the response itself. ``quick`` work on a small
+    body is done at once, all other work in a thread. A request that takes too long is answered
+    503. Work that still waits for a thread is dropped then, and work that has begun stops at its
+    next look at the deadline.
+    """
+
+    service: Service
+    work: Callable[[Service, Asked], Any]
+    quick: bool = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        asked: Asked = scope["paretocut.asked"]
+        small = self.quick and len(asked.body) <= _SMALL
+        if small and not self.service.models.may_load(asked.body):
+            response = self._answer(asked)
+        else:
+            response = await self._in_thread(asked)
+        await response(scope, receive, send)
+
+    def _answer(self, asked: Asked) -> Response:
+        found = self.work(self.service, asked)
+        if isinstance(found, Response):
+            return found
+        return Response(_encode(found), media_type="application/json")
+
+    def _alone(self, asked: Asked) -> Response:
+        with limited_threads(1):
+            return self._answer(asked)
+
+    async def _in_thread(self, asked: Asked) -> Response:
+        loop = asyncio.get_running_loop()
+        future = loop.run_in_executor(self.service.threads, self._alone, asked)
+        try:
+            done, _ = await asyncio.wait({future}, timeout=asked.deadline.left())
+        except asyncio.CancelledError:  # the server ends
+            done = set()
+        if not done:
+            future.cancel()
+            future.add_done_callback(_forget)
+            raise asked.deadline.missed()
+        try:
+            return future.result()
+        finally:
+            # The exception refers to this frame and the future to the exception: a circle that
+            # would keep the whole body until the next garbage collection.
+            del future, done
+
+
+def _forget(future: asyncio.Future[Any]) -> None:
+    """Take the late answer, or Python would complain that nobody did."""
+    if not future.cancelled():
+        future.exception()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -14,18 +15,20 @@ from starlette.responses import Response
 
 from paretocut.decisions import Cuts
 from paretocut.decisions.options import FITTING, OPTIONS, RULES
-from paretocut.errors import InvalidParameterError
+from paretocut.errors import InvalidParameterError, require
 from paretocut.fusion.chosen import ChosenFusion
 from paretocut.fusion.options import FUSING
 from paretocut.lists import Ragged, RankedLists
 from paretocut.tail import fit_tails
 from paretocut.truncators.choose import Chosen
 from paretocut.web import bodies
-from paretocut.web.arrow_streams import ARROW, read_lists, write_cuts
+from paretocut.web.admission import Asked, Service
 from paretocut.web.bodies import given, one_or_many, read
 from paretocut.web.deciders import Models, method_of
-from paretocut.web.limits import Deadline, InvalidBody, Limits
-from paretocut.web.service import Asked, Service
+from paretocut.web.limits import Deadline, InvalidBody, Limits, Refused
+
+ARROW = "application/vnd.apache.arrow.stream"
+"""Media type of an Arrow stream."""
 
 _BLOCK = 100_000  # results that are decided on between two looks at the deadline
 
@@ -70,9 +73,9 @@ def _cut_stream(service: Service, asked: Asked) -> Response:
     wanted = msgspec.convert(options, bodies.CutOptions, strict=False)
     with suppress(TypeError, ValueError):  # a word
         wanted.expect = float(wanted.expect)
-    lists, queries = read_lists(asked.body, service.limits)
+    lists, queries = _read_arrow(asked.body, service.limits)
     decided = _decide(service, asked, wanted, lists, queries)
-    return Response(write_cuts(decided, explain=wanted.explain), media_type=ARROW)
+    return Response(_written(decided, explain=wanted.explain), media_type=ARROW)
 
 
 def _decide(
@@ -82,7 +85,6 @@ def _decide(
     lists: Ragged,
     queries: Sequence[str] | None,
 ) -> list[Cuts]:
-    """Return the decisions on the lists of a request, in blocks."""
     if queries is not None and len(queries) != len(lists):
         raise InvalidBody(f"queries must be {len(lists)}, as the lists, got {len(queries)}")
     decider, chosen = _chosen(service.models, wanted)
@@ -125,6 +127,90 @@ def _in_blocks(
         deadline.check()
         values = lists.values[offsets[start] : offsets[stop]]
         yield start, Ragged.unchecked(values, offsets[start : stop + 1] - offsets[start])
+
+
+def _read_arrow(body: bytes, limits: Limits) -> tuple[Ragged, list[str] | None]:
+    """Return the column ``scores`` of a stream, and the column ``query`` if there is one."""
+    pa = _pyarrow()
+    try:
+        _check_buffers(pa, body)
+        table = pa.ipc.open_stream(body).read_all()
+        table.validate(full=True)  # or offsets could point anywhere
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise Refused(400, message=f"the body is not an Arrow stream: {error}") from None
+    limits.check_lists(table.num_rows)
+    scores = _column(pa, table, "scores")
+    lists = limits.checked(Ragged.from_any(scores))
+    return lists, _column(pa, table, "query").to_pylist() if "query" in table.schema.names else None
+
+
+def _written(decided: Sequence[Cuts], *, explain: bool) -> bytes:
+    """Return a stream with the columns of `Cuts.to_dicts`, but the method in its metadata."""
+    pa = _pyarrow()
+    whole, places = pa.int64(), pa.large_list(pa.int64())
+    kinds = {"k": whole, "n": whole, "indices": places, "nearest": places, "chance": pa.float64()}
+    if explain:
+        kinds |= {"reason": pa.string(), "warnings": pa.list_(pa.string())}
+    schema = pa.schema(kinds, metadata={"method": decided[0].method})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as stream:
+        for cuts in decided:
+            positions = (
+                pa.LargeListArray.from_arrays(lists.offsets, lists.values)
+                for lists in (cuts.indices, cuts.nearest)
+            )
+            chance = pa.nulls(len(cuts), pa.float64()) if cuts.chance is None else cuts.chance
+            said = (cuts.reasons, cuts.warnings) if explain else ()
+            columns = [cuts.k, cuts.n, *positions, chance, *said]
+            named = dict(zip(kinds, columns, strict=True))
+            stream.write_batch(pa.record_batch(named, schema=schema))
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _pyarrow() -> Any:
+    require("pyarrow.ipc", feature=f"a body of type {ARROW}", extra="arrow")
+    return require("pyarrow", feature=f"a body of type {ARROW}", extra="arrow")
+
+
+def _check_buffers(pa: Any, body: bytes) -> None:
+    """Refuse compressed buffers, which could unpack to any size, before anything is unpacked."""
+    schema = pa.schema([])
+    for message in pa.ipc.MessageReader.open_stream(body):
+        if message.type == "schema":
+            schema = pa.ipc.read_schema(message)
+        elif message.type == "dictionary":
+            raise InvalidBody("Arrow columns must not have dictionaries")
+        elif message.type == "record batch":
+            # With zeros in place of its body a batch can be read only if nothing is compressed.
+            metadata = message.metadata
+            blank = bytearray(8 + metadata.size + message.body.size)
+            blank[: 8 + metadata.size] = struct.pack("<iI", -1, metadata.size) + metadata
+            try:
+                pa.ipc.read_record_batch(pa.ipc.read_message(blank), schema)
+            except OSError as error:
+                if "decompress" not in str(error):
+                    raise
+                raise Refused(415, message="Arrow buffers must not be compressed") from None
+
+
+def _column(pa: Any, table: Any, name: str) -> Any:
+    count = table.schema.names.count(name)
+    if count != 1:
+        raise InvalidBody(f"the stream must have one column named {name}, got {count}")
+    column = table.column(name)
+    kind, types = column.type, pa.types
+    if name == "query":
+        what, right = "texts", types.is_string(kind) or types.is_large_string(kind)
+    else:
+        lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+        of = kind.value_type if lists else None
+        what = "lists of numbers"
+        right = lists and (types.is_floating(of) or types.is_integer(of))
+    if not right or column.null_count:
+        found = f"{kind} with nulls" if column.null_count else kind
+        raise InvalidBody(f"the column {name} must hold {what}, got {found}")
+    return column
 
 
 def score(service: Service, asked: Asked) -> Any:
@@ -172,9 +258,17 @@ def fuse_lists(service: Service, asked: Asked) -> Any:
         decisions = cuts.to_dicts()
         fused = fused.truncate(cuts.k)
     asked.deadline.check()
-    rows = [{"results": _results(fused, i), "cut": row} for i, row in enumerate(decisions)]
-    results = sum(one.scores.values.size for one in lists.values())
-    asked.noted |= {"lists": len(rows), "results": int(results)}
+    assert fused.parts is not None
+    assert fused.doc_ids is not None
+    rows: list[dict[str, Any]] = []
+    for i, decision in enumerate(decisions):
+        found = zip(
+            fused.doc_ids[i].tolist(), fused.scores[i].tolist(), fused.parts.of_list(i), strict=True
+        )
+        results = [{"id": name, "score": score, "parts": parts} for name, score, parts in found]
+        rows.append({"results": results, "cut": decision})
+    size = sum(one.scores.values.size for one in lists.values())
+    asked.noted |= {"lists": len(rows), "results": int(size)}
     return rows[0] if single else rows
 
 
@@ -204,19 +298,8 @@ def _by_retriever(
 
 
 def _in_order(given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Return the values by name, in the order of the retrievers."""
     if set(given) != set(names):
         raise InvalidParameterError(
             f"retrievers must be {', '.join(names)}, got {', '.join(given)}", who="fuse"
         )
     return {name: given[name] for name in names}
-
-
-def _results(fused: RankedLists, i: int) -> list[dict[str, Any]]:
-    assert fused.parts is not None
-    assert fused.doc_ids is not None
-    columns = fused.doc_ids[i].tolist(), fused.scores[i].tolist(), fused.parts.of_list(i)
-    return [
-        {"id": name, "score": score, "parts": parts}
-        for name, score, parts in zip(*columns, strict=True)
-    ]

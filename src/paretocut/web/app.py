@@ -15,13 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, Router
 
-from paretocut.web.admission import Admission
+from paretocut.web.admission import Admission, Handler, Service
 from paretocut.web.answering import cut, fuse_lists, score
 from paretocut.web.bodies import Health
 from paretocut.web.deciders import Models, ready_methods
 from paretocut.web.limits import Limits, Refused
 from paretocut.web.openapi import VERSION, description
-from paretocut.web.service import Handler, Service
 
 PAGE_HEADERS = {
     "Content-Security-Policy": (
@@ -89,9 +88,7 @@ def create_app(
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    return Admission(
-        router, limits=service.limits, telemetry=service.telemetry, token=token, hosts=hosts
-    )
+    return Admission(router, service, token, hosts)
 
 
 def _json(content: Any) -> Response:

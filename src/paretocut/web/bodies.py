@@ -56,7 +56,6 @@ class Body(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def _type_of(kind: Kind) -> Any:
-    """Return the type of an option in a body."""
     if isinstance(kind, Either):
         return _type_of(kind.kind)
     if isinstance(kind, Text):

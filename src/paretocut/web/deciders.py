@@ -48,7 +48,6 @@ class Models:
 
     @property
     def names(self) -> list[str]:
-        """Names of what was loaded at the start."""
         return sorted({*self._truncators, *self._fusions})
 
     def may_load(self, body: bytes) -> bool:
@@ -56,7 +55,6 @@ class Models:
         return self._folder is not None and b'"model"' in body
 
     def truncator(self, name: str) -> Truncator | Background:
-        """Return the truncator or background of this name."""
         if self._folder is not None and name not in self._truncators and _NAME.fullmatch(name):
             path = self._folder / f"{name}.json"
             try:
@@ -67,7 +65,6 @@ class Models:
         return _named(self._truncators, name, "model", more)
 
     def fusion(self, name: str) -> Fusion:
-        """Return the fusion of this name."""
         return _named(self._fusions, name, "fusion")
 
 

@@ -67,7 +67,6 @@ class Refused(Exception):
         super().__init__(self.message)
 
     def content(self) -> bytes:
-        """Return the body of the answer."""
         message = self.message
         if len(message) > _LONGEST:
             message = message[: _LONGEST - 3] + "..."
@@ -75,7 +74,6 @@ class Refused(Exception):
         return msgspec.json.encode({"error": error})
 
     def answer(self) -> Response:
-        """Return the answer."""
         return Response(self.content(), self.status, self.headers, "application/json")
 
 
@@ -107,7 +105,6 @@ class Deadline:
         self._at = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Return the seconds that are left."""
         return self._at - time.monotonic()
 
     def check(self) -> None:
@@ -137,7 +134,6 @@ class Limits:
             check_positive_int(getattr(self, field.name), who="Limits", name=field.name)
 
     def check_lists(self, lists: int, longest: int = 0) -> None:
-        """Refuse too many lists, or a list that is too long."""
         most, length = self.max_lists, self.max_list_length
         if lists > most:
             problem = f"a request may have {most:,} lists, got {lists:,}"
@@ -147,12 +143,10 @@ class Limits:
             raise Refused(413, "list_too_long", problem)
 
     def checked(self, lists: Ragged) -> Ragged:
-        """Return the lists, unless they are too many or too long."""
         self.check_lists(len(lists), int(lists.lengths.max(initial=0)))
         return lists
 
     def as_lists(self, lists: Sequence[Sequence[float]]) -> Ragged:
-        """Return lists of numbers, unless they are too many or too long."""
         lengths = list(map(len, lists))
         numbers = chain.from_iterable(lists)
         try:

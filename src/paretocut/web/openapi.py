@@ -13,23 +13,28 @@ import msgspec
 from paretocut.decisions.options import OPTIONS
 from paretocut.fusion.options import FUSING
 from paretocut.web import bodies
-from paretocut.web.answering import cut, fuse_lists, score
-from paretocut.web.arrow_streams import ARROW
+from paretocut.web.answering import ARROW, cut, fuse_lists, score
+from paretocut.web.bodies import (
+    CutRequest,
+    Decision,
+    FusedList,
+    FuseRequest,
+    ScoredList,
+    ScoreRequest,
+)
 from paretocut.web.limits import CODES, HEADERS
 
 VERSION = version("paretocut")
 """Of the service, which is that of the library."""
 
-# Summary, work, body, answer.
-_POSTS: dict[str, tuple[str, Any, Any, Any]] = {
-    "/v1/cut": ("How many results to keep, and why", cut, bodies.CutRequest, bodies.Decision),
-    "/v1/score": (
-        *("Surprise, p-value and E-value of each result", score),
-        *(bodies.ScoreRequest, bodies.ScoredList),
-    ),
+_POSTS: dict[str, tuple[str, Any, Any, Any]] = {  # summary, work, body, answer
+    "/v1/cut": ("How many results to keep, and why", cut, CutRequest, Decision),
+    "/v1/score": ("Surprise, p-value and E-value of each result", score, ScoreRequest, ScoredList),
     "/v1/fuse": (
-        *("One list of several retrievers' lists, cut or not", fuse_lists),
-        *(bodies.FuseRequest, bodies.FusedList),
+        "Several retrievers' lists as one, cut or not",
+        fuse_lists,
+        FuseRequest,
+        FusedList,
     ),
 }
 _OPTIONS = dict.fromkeys(("CutOptions", "CutRequest", "Deciding", "ScoreRequest"), OPTIONS)
@@ -63,6 +68,7 @@ _EXAMPLES: dict[str, Any] = {
     "ScoreRequest": {"scores": _SCORES},
     "FuseRequest": {"retrievers": _RETRIEVED, "cut": {"expect": "few"}},
 }
+_NULL = {"type": "null"}  # an address has none
 _EITHER = {"scores": "lists", "retrievers": "queries"}
 
 
@@ -108,7 +114,9 @@ def description(*, secured: bool) -> dict[str, Any]:
                 {
                     **{"name": name, "in": "query", "required": False},
                     "description": f"For a body of type {ARROW}.",
-                    "schema": _without_null(option),
+                    "schema": {"anyOf": [kind for kind in option["anyOf"] if kind != _NULL]}
+                    if "anyOf" in option
+                    else option,
                 }
                 for name, option in options.items()
             ]
@@ -135,7 +143,6 @@ def _answered(kind: str, content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _errors(*statuses: int) -> dict[str, Any]:
-    """Return the descriptions of these errors."""
     found: dict[str, Any] = {}
     for status in statuses:
         code, message = CODES[status]
@@ -145,15 +152,6 @@ def _errors(*statuses: int) -> dict[str, Any]:
         if told := [name for name in HEADERS.get(status, ()) if name != "Connection"]:
             found[str(status)]["headers"] = {told[0]: {"schema": {"type": "string"}}}
     return found
-
-
-def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a given value; an address has no null."""
-    kept = {name: value for name, value in schema.items() if name != "default"}
-    if "anyOf" in kept:
-        kinds = [kind for kind in kept.pop("anyOf") if kind != {"type": "null"}]
-        kept |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
-    return kept
 
 
 def text() -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import ipaddress
-import logging.config
 import multiprocessing
 import os
 import signal
@@ -30,7 +29,7 @@ from paretocut.web.admission import MAX_HEAD_BYTES, Admission
 from paretocut.web.app import create_app
 from paretocut.web.deciders import Models
 from paretocut.web.limits import Limits, Refused
-from paretocut.web.telemetry import LOGGER, configuration
+from paretocut.web.telemetry import LOGGER, log_lines
 
 TOKEN = "PARETOCUT_TOKEN"
 """Environment variable of the bearer token."""
@@ -83,7 +82,6 @@ class Settings:
         return None
 
     def loaded(self) -> Models:
-        """Return the models, those named one by one already loaded."""
         return Models(self.models, self.fusions, self.folder, self.max_models)
 
 
@@ -105,17 +103,14 @@ class Connection(HttpToolsProtocol):
     _head = 0  # bytes that came meanwhile
 
     def connection_made(self, transport: Any) -> None:
-        """Start to wait for the first head."""
         super().connection_made(transport)
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
         self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take in what came, unless it makes the head too long."""
         super().data_received(data)
         if self._timer is not None and not self.transport.is_closing():
             self._head += len(data)
@@ -123,13 +118,11 @@ class Connection(HttpToolsProtocol):
                 self._refuse(Refused(431))
 
     def on_message_begin(self) -> None:
-        """Start to wait for a later head."""
         super().on_message_begin()
         if self._timer is None:
             self._await_head()
 
     def on_headers_complete(self) -> None:
-        """Hand the request over."""
         self._stop_waiting()
         super().on_headers_complete()
 
@@ -171,12 +164,12 @@ def bound(host: str, port: int, *, shared: bool = False) -> socket.socket:
     return own
 
 
-def server_of(app: Admission, drain_seconds: int, level: str = "info") -> uvicorn.Server:
-    """Return a server of the application, whose logs begin at this level."""
+def server_of(app: Admission, drain_seconds: int) -> uvicorn.Server:
+    """Return a server of the application."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            log_config=configuration(level),
+            log_config=None,
             http=Connection,
             access_log=False,  # admission writes a line for each request
             proxy_headers=False,  # nothing asks who the client is
@@ -200,9 +193,9 @@ def run(settings: Settings) -> None:
 
 
 def _serve(settings: Settings, models: Models, own: socket.socket) -> int:
-    """Serve in this process; return its exit code."""
     # Warnings would be text among the lines of JSON, and some of them name queries.
     warnings.simplefilter("ignore")
+    log_lines()
     token = settings.token()
     anybody = settings.no_token or token is not None
     hosts = None if anybody else tuple(dict.fromkeys((*LOOPBACK, settings.host)))
@@ -225,7 +218,7 @@ def _serve(settings: Settings, models: Models, own: socket.socket) -> int:
 
 def _supervise(settings: Settings, own: socket.socket) -> int:
     """Start the workers, replace those that die, and end them after a signal."""
-    logging.config.dictConfig(configuration())
+    log_lines()
     place: Any = own
     if sys.platform == "linux":  # other systems do not spread connections over sockets
         # Workers bind sockets of their own. Of a shared one, the first worker to wake takes nearly
@@ -284,7 +277,7 @@ def _worker(settings: Settings, place: Any) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=follow, daemon=True).start()
-    logging.config.dictConfig(configuration())
+    log_lines()
     try:
         for module in settings.imports:
             importlib.import_module(module)

@@ -49,40 +49,34 @@ class Telemetry:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         counter = partial(Counter, registry=self._registry)
-        drift = partial(Gauge, multiprocess_mode="livemax", registry=self._registry)
+        gauge = partial(Gauge, registry=self._registry)
+        drift = partial(gauge, multiprocess_mode="livemax")
         requests = counter("paretocut_requests", "Requests answered.", ["route", "status"])
-        about = "Time from the first byte of a request to its answer."
+        text = "Time from the first byte of a request to its answer."
         seconds = Histogram(
-            *("paretocut_request_seconds", about, ["route"]),
-            buckets=_SECONDS,
-            registry=self._registry,
+            "paretocut_request_seconds", text, ["route"], buckets=_SECONDS, registry=self._registry
         )
+        text = "Requests that are not answered yet."
+        self.under_way = gauge("paretocut_requests_under_way", text, multiprocess_mode="livesum")
         decided = [
             counter(f"paretocut_{name}", text, ["decider"]) for name, text in _DECIDED.items()
         ]
         warnings = counter("paretocut_warnings", "Lists with this warning.", ["warning"])
+        text = "1 if the last lists differ from those the model was calibrated on."
+        self._changed = drift("paretocut_drift_changed", text, ["model"])
+        text = "Largest difference between the distributions now and at the calibration."
+        self._distance = drift("paretocut_drift_distance", text, ["model", "statistic"])
+        text = "Lists compared with the calibration."
+        self._compared = drift("paretocut_drift_lists", text, ["model"])
         # Finding a metric by its labels takes longer than counting.
         self._request = cache(lambda route, status: requests.labels(route, str(status)))
         self._seconds = cache(seconds.labels)
         self._decided = cache(lambda by: [counter.labels(by) for counter in decided])
         self._warnings = cache(warnings.labels)
-        self.under_way = Gauge(
-            "paretocut_requests_under_way",
-            "Requests that are not answered yet.",
-            multiprocess_mode="livesum",
-            registry=self._registry,
-        )
-        about = "1 if the last lists differ from those the model was calibrated on."
-        self._changed = drift("paretocut_drift_changed", about, ["model"])
-        about = "Largest difference between the distributions now and at the calibration."
-        self._distance = drift("paretocut_drift_distance", about, ["model", "statistic"])
-        about = "Lists compared with the calibration."
-        self._compared = drift("paretocut_drift_lists", about, ["model"])
         self._recent: dict[str, _Recent] = {}  # by model
         self._lock = threading.Lock()
 
     def request(self, route: str, status: int, seconds: float) -> None:
-        """Count an answered request, by the route and not by the address that was asked for."""
         self._request(route, status).inc()
         self._seconds(route).observe(seconds)
 
@@ -133,7 +127,6 @@ class Telemetry:
             return self._recent.get(name)
 
     def render(self) -> bytes:
-        """Return all metrics as Prometheus reads them."""
         shown = self._registry
         if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
             shown = CollectorRegistry()
@@ -165,40 +158,29 @@ def note(event: str, level: int = logging.INFO, **noted: Any) -> None:
     The line goes straight to standard error: a record of `logging` takes longer than a decision.
     """
     if LOGGER.isEnabledFor(level):
+        line = {
+            "time": datetime.now().isoformat(timespec="milliseconds"),
+            "level": logging.getLevelName(level).lower(),
+            **{"logger": LOGGER.name, "event": event, "process": os.getpid(), **noted},
+        }
         try:
-            sys.stderr.write(_line(time.time(), level, LOGGER.name, event, noted) + "\n")
+            sys.stderr.write(msgspec.json.encode(line).decode() + "\n")
         except (OSError, ValueError, AttributeError):  # nobody reads it any more
             pass
 
 
-class Lines(logging.Formatter):
-    """Formats a record as one line of JSON."""
+class _Lines(logging.Handler):
+    """Writes records as lines of JSON."""
 
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
-        noted = {}
-        if record.exc_info and record.exc_info[0] is not None:
-            noted["error"] = record.exc_info[0].__name__  # its message may quote the request
-        return _line(record.created, record.levelno, record.name, record.getMessage(), noted)
-
-
-def _line(at: float, level: int, logger: str, event: str, noted: dict[str, Any]) -> str:
-    line = {
-        "time": datetime.fromtimestamp(at).isoformat(timespec="milliseconds"),
-        "level": logging.getLevelName(level).lower(),
-        **{"logger": logger, "event": event, "process": os.getpid(), **noted},
-    }
-    return msgspec.json.encode(line).decode()
+    def emit(self, record: logging.LogRecord) -> None:
+        # The message of an error may quote the request.
+        kind = record.exc_info[0] if record.exc_info else None
+        error = {} if kind is None else {"error": kind.__name__}
+        note(record.getMessage(), record.levelno, logger=record.name, **error)
 
 
-def configuration(level: str = "info") -> dict[str, Any]:
-    """Return the configuration of `logging` for the server's processes."""
-    to_lines = {"handlers": ["lines"], "level": level.upper(), "propagate": False}
-    lines = {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}
-    return {
-        "version": 1,
-        "disable_existing_loggers": False,
-        "formatters": {"lines": {"()": Lines}},
-        "handlers": {"lines": lines},
-        "loggers": {"uvicorn": to_lines, "paretocut.web": to_lines},
-    }
+def log_lines(level: int = logging.INFO) -> None:
+    """Let the server and this package log lines of JSON from this level on."""
+    for logger in (LOGGER, logging.getLogger("uvicorn")):
+        logger.handlers, logger.propagate = [_Lines()], False
+        logger.setLevel(level)

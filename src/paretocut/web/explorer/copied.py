@@ -51,7 +51,6 @@ def gate_code(run: Exploration, key: str, threshold: float) -> dict[str, Any]:
 
 
 def gate_at(run: Exploration, base: Truncator, threshold: float, fewest: int = 1) -> Gated:
-    """Return a method behind a gate at this best score."""
     check_real(threshold, who="gate", name="threshold")
     up = run.lists.higher_is_better
     answered, none = run.best_scores()
@@ -72,7 +71,6 @@ def gate_at(run: Exploration, base: Truncator, threshold: float, fewest: int = 1
 
 
 def qrels_view(run: Exploration) -> str:
-    """Return the judgements as TREC qrels."""
     if run.lists.relevance is None:
         raise InvalidParameterError("qrels: there must be a judgement, got none")
     return _saved(lambda path: write_qrels(path, run.lists))
@@ -93,7 +91,6 @@ def _as_code(run: Exploration, code: Code, truncator: Truncator) -> dict[str, An
 
 
 def _as_python(source: Source, lists: RankedLists, code: Code) -> str:
-    """Return a program that reads the lists and cuts them."""
     direction = ", higher_is_better=False" if source.distances else ""
     kind = "" if source.format is None else f", {source.format!r}"
     read = [f"pc.io.read_lists({file!r}{kind}{direction})" for file in source.runs]
@@ -113,7 +110,6 @@ def _as_python(source: Source, lists: RankedLists, code: Code) -> str:
 
 
 def _as_command(source: Source, code: Code) -> str:
-    """Return a command that reads the lists and cuts them."""
     fused = len(source.runs) > 1
     # A name that begins like an option would be taken for one.
     files = [f"./{file}" if file.startswith("-") and file != "-" else file for file in source.runs]
@@ -134,7 +130,6 @@ def _as_command(source: Source, code: Code) -> str:
 
 
 def _saved(save: Callable[[Path], Any]) -> str:
-    """Return the text that ``save`` writes into a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "saved")
         save(path)

@@ -65,7 +65,7 @@ class Learned:
         return [self.cuts[model].warnings[i] for i, model in enumerate(self.deciding.tolist())]
 
     def __getitem__(self, i: int) -> Cut:
-        return self.cuts[self.deciding[i]][i]
+        return self.cuts[int(self.deciding[i])][i]
 
 
 @dataclass(frozen=True)
@@ -179,14 +179,12 @@ class Exploration:
         return Method(f"model-{label}", label, truncator, "model", code, fitted)
 
     def cuts(self, key: str) -> Cuts | Learned:
-        """Return the decisions of a method on all lists."""
         if key not in self._decided:
             truncator = self.methods[key].truncator
             self._decided[key] = truncator.cut_batch(self.lists, queries=self.queries)
         return self._decided[key]
 
     def method(self, key: str) -> Method:
-        """Return a method by its key."""
         if key not in self.methods:
             raise InvalidParameterError(
                 f"method must be one of {', '.join(self.methods)}, got {key!r}", who="explore"
@@ -196,9 +194,9 @@ class Exploration:
     @cached_property
     def queries(self) -> list[str] | None:
         """The texts of all queries; None if one is unknown."""
-        texts = [self.query_texts.get(name) for name in self.lists.query_ids.tolist()]
-        known = [text for text in texts if text is not None]
-        return known if len(known) == len(texts) else None
+        names: list[str] = self.lists.query_ids.tolist()
+        known = [self.query_texts[name] for name in names if name in self.query_texts]
+        return known if len(known) == len(names) else None
 
     @cached_property
     def fits(self) -> SurpriseFits:
@@ -290,7 +288,6 @@ class Exploration:
         self.take_judgements()
 
     def take_judgements(self) -> None:
-        """Take in the judgements of the session."""
         self.lists = self.session.lists
         self.unlearned = True
 
@@ -362,7 +359,6 @@ class Exploration:
 
 
 def known_share(lists: RankedLists) -> FloatArray:
-    """Return the share of each list that is judged."""
     if lists.relevance is None:
         return np.zeros(len(lists))
     known = lists.judged.count(lists.judged.values)
@@ -397,14 +393,12 @@ def with_all_queries(lists: RankedLists, qrels: Qrels, **how: Any) -> RankedList
         told = warning.message
         if isinstance(told, CoverageWarning) and told.missing:  # the others are not left out
             warnings.warn(CoverageWarning((), told.missing, False), stacklevel=2)
-    place = {name: j for j, name in enumerate(judged.query_ids.tolist())}
-    found = np.array([place.get(name, -1) for name in lists.query_ids.tolist()], dtype=np.int64)
-    if judged.relevance is None or (found >= 0).all():
+    kept = np.isin(lists.query_ids, judged.query_ids)
+    if judged.relevance is None or kept.all():
         return judged
-    own = judged.relevance
     grades = np.full(lists.scores.values.size, np.nan)
-    grades[lists.scores.spread(found >= 0)] = own.take(found[found >= 0]).values
+    grades[lists.scores.spread(kept)] = judged.relevance.values
     number = np.zeros(len(lists), dtype=np.int64)
     if judged.fully_judged:
-        number[found >= 0] = judged.num_relevant[found[found >= 0]]
+        number[kept] = judged.num_relevant
     return lists.with_relevance(lists.scores.with_values(grades), number)

@@ -23,7 +23,6 @@ _SEVERAL = re.compile(r"[\s,;\[]*(?:\[[^\[\]]*\][\s,;\]]*){2,}")  # nothing but 
 
 
 def unpacked(text: str) -> bytes:
-    """Return the bytes of a file that came as base64."""
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from paretocut.background import gev_log_cdf
 from paretocut.lists import FloatArray, IntArray, RankedList
-from paretocut.show.picture import Picture, of_fit, tail_histogram
+from paretocut.show.picture import of_fit, tail_histogram
 from paretocut.tail import SurpriseFit
 from paretocut.truncators import Calibrated, Gated
 from paretocut.web.explorer.exploration import LEARNED, Exploration, Method, known_share
@@ -40,15 +40,12 @@ def query_view(
     cuts = {key: run.cuts(key)[i] for key in run.methods}
     ks = _thinned(n, most_cuts, [cut.k for cut in cuts.values()])
     ranks = ks[1:] - 1
-    fit = run.fits[i]
-    curves = run.curves_of(i)
+    fit, curves = run.fits[i], run.curves_of(i)
+    picture = of_fit(fit, ranked.judgements)
     part = 0 < known_share(run.lists[i : i + 1])[0] < 1
     held_out = i in run.measured and run.evaluation and LEARNED in run.evaluation.truncators
-    columns = {
-        "surprise": fit.surprise,
-        "pvalue": fit.pvalues,
-        "evalue": fit.evalues,
-    }
+    columns = {"surprise": fit.surprise, "pvalue": fit.pvalues, "evalue": fit.evalues}
+    ends = {name: curve[1:, ks].round(3).tolist() for name, curve in curves.items()}
     gates = (_gate(run, method, i) for method in run.methods.values())
     return {
         "index": i,
@@ -56,12 +53,17 @@ def query_view(
         "text": run.query_texts.get(ranked.query_id, ""),
         "n": n,
         "ks": ks.tolist(),
-        "picture": _pictured(of_fit(fit, ranked.judgements), ranks, digits),
+        "picture": {
+            "name": picture.name,
+            "values": numbers(picture.values[ranks], digits),
+            "judgements": _judged(picture.judgements, ranks),
+            "levels": {name: _number(level) for name, level in picture.levels.items()},
+            "window": picture.window,
+            "chance": picture.chance and [numbers(column, 5) for column in picture.chance],
+        },
         **{name: numbers(column[ranks], digits) for name, column in columns.items()},
         "curves": {name: numbers(curve[0, ks], digits) for name, curve in curves.items()} or None,
-        "ends": {name: curve[1:, ks].round(3).tolist() for name, curve in curves.items()}
-        if part
-        else None,
+        "ends": ends if part else None,
         "tail": _tail(fit),
         "methods": {
             key: {
@@ -79,18 +81,6 @@ def query_view(
         },
         "gates": [gate for gate in gates if gate is not None],
         "results": result_rows(run, i, ranked, _shown(ranked, most_results, also)),
-    }
-
-
-def _pictured(picture: Picture, ranks: IntArray, digits: int) -> dict[str, Any]:
-    """Return the picture of a list as plain values, those at some ranks."""
-    return {
-        "name": picture.name,
-        "values": numbers(picture.values[ranks], digits),
-        "judgements": _judged(picture.judgements, ranks),
-        "levels": {name: _number(level) for name, level in picture.levels.items()},
-        "window": picture.window,
-        "chance": picture.chance and [numbers(column, 5) for column in picture.chance],
     }
 
 
@@ -135,14 +125,11 @@ def _gate(run: Exploration, method: Method, i: int) -> dict[str, Any] | None:
     lists = run.lists[i : i + 1]
     if not isinstance(gated, Gated) or not lists.scores.values.size:
         return None
-    background = gated.background
-    nonsense = None
-    if isinstance(gated, Calibrated):
-        nonsense = gated.nonsense_
-        lists = gated.scaled(lists, run.queries and run.queries[i : i + 1])
+    background, threshold = gated.background, gated.threshold()
+    nonsense = gated.nonsense_ if isinstance(gated, Calibrated) else None
+    lists = gated.scaled(lists, run.queries and run.queries[i : i + 1])
     best = float(lists.scores[0][0])
     sign = 1.0 if background.higher_is_better else -1.0
-    threshold = gated.threshold()
     middle, spread = background.loc, background.scale
     ends = [middle - 4 * spread, middle + 8 * spread, sign * best, sign * threshold]
     if nonsense is not None:
@@ -162,7 +149,6 @@ def _gate(run: Exploration, method: Method, i: int) -> dict[str, Any] | None:
 
 
 def _shown(ranked: RankedList, most: int, also: int | None) -> list[int]:
-    """Return the ranks of the results that are sent."""
     shown = set(range(min(len(ranked), most)))
     if ranked.relevance is not None and ranked.relevant is None:
         shown |= set(np.flatnonzero(~np.isnan(ranked.relevance)).tolist())
@@ -174,7 +160,6 @@ def _shown(ranked: RankedList, most: int, also: int | None) -> list[int]:
 def result_rows(
     run: Exploration, i: int, ranked: RankedList, shown: list[int]
 ) -> list[dict[str, Any]]:
-    """Return the results at these ranks."""
     parts = run.lists.parts
     judged = _judged(ranked.judgements, shown)
     rows = []
@@ -205,14 +190,9 @@ def _judged(judgements: FloatArray | None, ranks: IntArray | list[int]) -> list[
 
 
 def _number(value: float, digits: int = 7) -> float | None:
-    """Return a number with this many digits, or None for NaN, which JSON lacks."""
     return float(f"{value:.{digits}g}") if math.isfinite(value) else None
 
 
 def numbers(values: NDArray[Any], digits: int = 7) -> list[float | None]:
-    x = np.asarray(values, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        unit = 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(x))))
-        rounded = np.round(x * unit) / unit
-    rounded = np.where(np.isfinite(rounded), rounded, x)  # 0, and what is too small to round
-    return [value if math.isfinite(value) else None for value in rounded.tolist()]
+    """Return numbers with this many digits, and None for NaN, which JSON lacks."""
+    return [_number(value, digits) for value in values.tolist()]

@@ -72,7 +72,6 @@ def render(run: Exploration, *, max_size: int = 1_900_000) -> bytes:
 
 
 def _with_rows(view: dict[str, Any], rows: list[int]) -> dict[str, Any]:
-    """Return the view of a run with some rows of the table of queries."""
 
     def taken(column: Any) -> Any:
         if isinstance(column, dict):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import secrets
 import warnings
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from starlette.routing import Route
 
 from paretocut.io import read_texts
 from paretocut.schema.parameters import check_port
-from paretocut.web.admission import Admission
+from paretocut.web.admission import Admission, Asked
 from paretocut.web.app import PAGE_HEADERS, create_app
 from paretocut.web.bodies import Body, read
 from paretocut.web.explorer import views
@@ -31,7 +32,7 @@ from paretocut.web.explorer.pasted import example_run, pasted_lists, unpacked
 from paretocut.web.explorer.query import query_view
 from paretocut.web.limits import Limits, Refused
 from paretocut.web.server import LOOPBACK, bound, server_of
-from paretocut.web.service import Asked
+from paretocut.web.telemetry import log_lines
 
 MAX_BYTES = 200_000_000
 """Size of a run that can be uploaded."""
@@ -245,7 +246,8 @@ def serve(
 ) -> None:
     """Serve the explorer on the loopback until interrupted; ``ready`` gets the address."""
     with bound(_HOST, check_port(port, who="explore")) as listening:
-        server = server_of(explorer_app(first, other), 2, "warning")
+        server = server_of(explorer_app(first, other), 2)
+        log_lines(logging.WARNING)
         listening.listen()
         ready(f"http://{_HOST}:{listening.getsockname()[1]}/")
         server.run(sockets=[listening])

@@ -93,7 +93,6 @@ def run_view(run: Exploration) -> dict[str, Any]:
 
 
 def metric_label(name: str) -> str:
-    """Return the name of a metric as the page writes it."""
     return name.replace("f", "F", 1) if re.match(r"f\d", name) else name.replace("_", " ")
 
 
@@ -141,10 +140,10 @@ def _states(run: Exploration) -> list[str] | None:
     if run.lists.relevance is None:
         return None
     known = known_share(run.lists)
-    part = np.where(known > 0, "judged in part", "not judged")
-    states = np.where(known == 1, "", part)
-    found: list[str] = np.where(run.none, "no answer", states).tolist()
-    return found
+    states = np.select(
+        [run.none, known == 1, known > 0], ["no answer", "", "judged in part"], "not judged"
+    )
+    return [str(state) for state in states]
 
 
 def _bins(longest: int) -> IntArray:
@@ -159,11 +158,7 @@ def frontier_view(run: Exploration) -> dict[str, Any]:
     if not whole.size:
         return {"kept": [], "recall": [], "precision": []}
     kept, recall, precision = frontier_points(run.lists[whole])
-    return {
-        "kept": numbers(kept),
-        "recall": numbers(recall, 4),
-        "precision": numbers(precision, 4),
-    }
+    return {"kept": numbers(kept), "recall": numbers(recall, 4), "precision": numbers(precision, 4)}
 
 
 def gate_view(run: Exploration) -> dict[str, Any] | None:
@@ -173,16 +168,10 @@ def gate_view(run: Exploration) -> dict[str, Any] | None:
         return None
     sign = 1.0 if run.lists.higher_is_better else -1.0
     best = gate_check(run, sign * float(none[-1]))["balanced"]
-    return (
-        None
-        if best is None
-        else {
-            "threshold": best,
-            "answered": (sign * answered).tolist(),
-            "unanswered": (sign * none).tolist(),
-            "check": gate_check(run, best),
-        }
-    )
+    if best is None:
+        return None
+    tops = {"answered": (sign * answered).tolist(), "unanswered": (sign * none).tolist()}
+    return {**tops, "threshold": best, "check": gate_check(run, best)}
 
 
 def gate_check(run: Exploration, threshold: float) -> dict[str, Any]:
@@ -197,35 +186,30 @@ def compared_view(run: Exploration, other: Exploration, key: str) -> dict[str, A
     """Return what a method reaches on each query of both runs, and what the difference shows."""
     method = run.method(key)
     if key not in other.methods or method.kind == "learned":
-        raise InvalidParameterError(
-            f"compare: method must be one that cuts both runs alike, got {method.label}"
-        )
+        problem = f"compare: method must be one that cuts both runs alike, got {method.label}"
+        raise InvalidParameterError(problem)
     name = _COMPARED.get(run.metric, run.metric)
     whole = [one.lists.query_ids[known_share(one.lists) == 1].tolist() for one in (run, other)]
     common = [query for query in whole[0] if query in {*whole[1]}]
     if not common:
-        raise InvalidParameterError(
-            "compare: the runs must have fully judged queries in common, got none"
-        )
-    (a, first), (b, second) = (_on(one, key, name, common) for one in (run, other))
+        problem = "compare: the runs must have fully judged queries in common, got none"
+        raise InvalidParameterError(problem)
+    values, k = [], []
+    for one in (run, other):
+        place = {query: i for i, query in enumerate(one.lists.query_ids.tolist())}
+        at = [place[query] for query in common]
+        k.append(one.cuts(key).k[at])
+        values.append(metrics.get(name)(one.lists[at], k[-1]))
     return {
         "names": [run.name, other.name],
         "method": method.label,
         "metric": metric_label(name),
-        "verdict": _verdict(a, b, metric_label(name), method.label),
+        "verdict": _verdict(values[0], values[1], metric_label(name), method.label),
         "queries": common,
         "text": [run.query_texts.get(query, "")[:300] for query in common],
-        "values": [a.round(4).tolist(), b.round(4).tolist()],
-        "k": [first.tolist(), second.tolist()],
+        "values": [own.round(4).tolist() for own in values],
+        "k": [own.tolist() for own in k],
     }
-
-
-def _on(run: Exploration, key: str, metric: str, queries: list[str]) -> tuple[FloatArray, IntArray]:
-    """Return the values and the cuts of a method on these queries."""
-    place = {query: i for i, query in enumerate(run.lists.query_ids.tolist())}
-    at = [place[query] for query in queries]
-    k = run.cuts(key).k[at]
-    return metrics.get(metric)(run.lists[at], k), k
 
 
 def _verdict(a: FloatArray, b: FloatArray, unit: str, method: str) -> str:
@@ -278,7 +262,7 @@ def question_view(run: Exploration) -> dict[str, Any]:
     asking = run.asking
     if run.lists.doc_ids is None:
         return {"stopped": "This run names no documents, so there is nothing to read.", "next": ""}
-    asked, planned = asking.next(), isinstance(asking, JudgingSession)
+    asked, planned, counts = asking.next(), isinstance(asking, JudgingSession), judged_counts(run)
     view: dict[str, Any] = {
         "answers": asking.answers,
         "budget": asking.budget,
@@ -287,7 +271,8 @@ def question_view(run: Exploration) -> dict[str, Any]:
         "planned": planned,
         "more": planned and asking.answers >= asking.budget,
         "said": [] if isinstance(asking, JudgingSession) else asking.summaries(),
-        "far": _how_far(run),
+        "far": f"{counts['judged']:,} results judged, {counts['relevant']:,} of them relevant, "
+        f"in {counts['lists']:,} of {len(run.lists):,} queries",
     }
     if asked is None and planned and not view["more"]:
         view["next"] = (
@@ -304,15 +289,6 @@ def question_view(run: Exploration) -> dict[str, Any]:
             "text": run.doc_texts.get(str(asked.doc_id)),
         }
     return view
-
-
-def _how_far(run: Exploration) -> str:
-    """Return how much is judged, in words."""
-    counts = judged_counts(run)
-    return (
-        f"{counts['judged']:,} results judged, {counts['relevant']:,} of them relevant, "
-        f"in {counts['lists']:,} of {len(run.lists):,} queries"
-    )
 
 
 def press(run: Exploration, key: Key, i: int, rank: int) -> dict[str, Any]:
