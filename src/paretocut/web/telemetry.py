@@ -33,9 +33,8 @@ _DECIDED = {
     "kept_results": "Results kept of these lists.",
     "empty_lists": "Lists of which nothing was kept.",
 }
-_WINDOW = 500  # lists that are compared with the calibration
-_STEP = 50  # lists, and...
-_PAUSE = 1.0  # ... seconds between two comparisons
+_FEWEST, _WINDOW = 50, 500  # lists that are compared with the calibration
+_PAUSE = 5.0  # seconds between two comparisons
 _MOST_NAMES = 100  # models with numbers of their own
 
 
@@ -73,7 +72,8 @@ class Telemetry:
         self._seconds = cache(seconds.labels)
         self._decided = cache(lambda by: [counter.labels(by) for counter in decided])
         self._warnings = cache(warnings.labels)
-        self._recent: dict[str, _Recent] = {}  # by model
+        self._recent: dict[str, deque[FloatArray]] = {}  # the last lists of a model, as it measures
+        self._next: dict[str, float] = {}  # when they may be compared again
         self._lock = threading.Lock()
 
     def request(self, route: str, status: int, seconds: float) -> None:
@@ -110,20 +110,23 @@ class Telemetry:
         lists = RankedLists(scores, higher_is_better=model.background.higher_is_better)
         rows = model.shapes(lists, queries=queries)
         with self._lock:
-            if not recent.add(rows):
+            recent.extend(rows[-_WINDOW:])
+            now = time.monotonic()
+            if len(recent) < _FEWEST or now < self._next.get(name, now):
                 return
-            rows = np.array(recent.rows)
+            self._next[name] = now + _PAUSE
+            rows = np.array(recent)
         drift = model.drift_of(rows)
         self._changed.labels(name).set(drift.verdict == "changed")
         self._compared.labels(name).set(drift.lists)
         for statistic, distance in drift.distance.items():
             self._distance.labels(name, statistic).set(distance)
 
-    def _recent_of(self, name: str) -> _Recent | None:
+    def _recent_of(self, name: str) -> deque[FloatArray] | None:
         """Return the last lists of a model, or None for one that shares its numbers."""
         with self._lock:
             if name not in self._recent and len(self._recent) < _MOST_NAMES:
-                self._recent[name] = _Recent()
+                self._recent[name] = deque(maxlen=_WINDOW)
             return self._recent.get(name)
 
     def render(self) -> bytes:
@@ -132,24 +135,6 @@ class Telemetry:
             shown = CollectorRegistry()
             MultiProcessCollector(shown, folder)  # type: ignore[no-untyped-call]
         return generate_latest(shown)
-
-
-class _Recent:
-    """The last lists of a model, as it measures them, and when they were compared."""
-
-    def __init__(self) -> None:
-        self.rows: deque[FloatArray] = deque(maxlen=_WINDOW)
-        self._new, self._next = 0, 0.0
-
-    def add(self, rows: Any) -> bool:
-        """Keep more lists; return whether it is time to compare."""
-        self.rows.extend(rows[-_WINDOW:])
-        self._new += len(rows)
-        now = time.monotonic()
-        if self._new < _STEP or now < self._next:
-            return False
-        self._new, self._next = 0, now + _PAUSE
-        return True
 
 
 def note(event: str, level: int = logging.INFO, **noted: Any) -> None:

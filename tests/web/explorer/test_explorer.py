@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import math
@@ -26,7 +25,7 @@ from paretocut.truncators import Gated, ScoreThreshold
 from paretocut.web.explorer import report, views
 from paretocut.web.explorer.copied import copy_view, gate_code, qrels_view
 from paretocut.web.explorer.exploration import Exploration, Source
-from paretocut.web.explorer.pasted import example_run, pasted_lists, unpacked
+from paretocut.web.explorer.pasted import example_run, pasted_lists
 from paretocut.web.explorer.query import query_view
 
 
@@ -413,7 +412,7 @@ def test_uploaded_files_are_read_as_the_command_line_reads_them(
 ) -> None:
     lists, file = planted(3, judged=False), tmp_path / f"my.{ending}"
     pc.io.write_lists(file, lists)
-    found = pasted_lists(unpacked(base64.b64encode(file.read_bytes()).decode()), name=file.name)
+    found = pasted_lists(file.read_bytes(), name=file.name)
     np.testing.assert_array_equal(found.scores.values, pc.io.read_lists(file).scores.values)
     with pytest.raises(pc.errors.InvalidParameterError, match="must end in one of"):
         pasted_lists(file.read_bytes(), name="my.xlsx")

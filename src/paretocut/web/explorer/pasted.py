@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import io
 import math
 import re
@@ -20,14 +18,6 @@ from paretocut.web.explorer.exploration import Exploration, Source, with_all_que
 _SCORES = re.compile(r"[\s,;\[\]]*(?:[+-]?[\d.][\d.eE+-]*[\s,;\[\]]*)+")
 _COMMAS = re.compile(r"\s*(?:[+-]?\d+,\d+[\s;]+)+[+-]?\d+,\d+[\s;]*")  # 0,9 0,8: one number each
 _SEVERAL = re.compile(r"[\s,;\[]*(?:\[[^\[\]]*\][\s,;\]]*){2,}")  # nothing but lists in brackets
-
-
-def unpacked(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error:
-        problem = "upload: files must be base64, got other characters"
-        raise InvalidParameterError(problem) from None
 
 
 def pasted_lists(
@@ -48,7 +38,11 @@ def pasted_lists(
         run = run.replace(",", ".")
     if isinstance(run, str) and _SCORES.fullmatch(run):
         own = re.findall(r"\[([^\[\]]*)\]", run) if _SEVERAL.fullmatch(run) else [run]
-        scores = [_numbers(text) for text in own]
+        words = [re.sub(r"[\[\],;]", " ", text).split() for text in own]
+        try:
+            scores = [[float(word) for word in one] for one in words]
+        except ValueError as error:
+            raise InvalidParameterError(f"upload: scores must be numbers, but {error}") from None
         names = [str(i) for i in range(1, len(scores) + 1)]
         return RankedLists(scores, query_ids=names, higher_is_better=higher_is_better)
     how: dict[str, Any] = {"higher_is_better": higher_is_better, "max_bytes": max_bytes}
@@ -66,17 +60,6 @@ def _file(given: str | bytes, name: str) -> io.BytesIO:
     file = io.BytesIO(given.encode() if isinstance(given, str) else given)
     file.name = name  # errors say it
     return file
-
-
-def _numbers(text: str) -> list[float]:
-    scores = []
-    for word in re.sub(r"[\[\],;]", " ", text).split():
-        try:
-            scores.append(float(word))
-        except ValueError:
-            problem = f"upload: scores must be numbers, got {word!r}"
-            raise InvalidParameterError(problem) from None
-    return scores
 
 
 def _format_of(text: str) -> Format:

@@ -48,7 +48,7 @@ def render(run: Exploration, *, max_size: int = 1_900_000) -> bytes:
     content: dict[str, Any] = {"frontier": frontier_view(run), "queries": {}, "summary": summary}
     while True:
         rows = sorted(order[:most])
-        content["run"] = _with_rows(whole, rows)
+        content["run"] = whole | {"queries": _taken(whole["queries"], rows)}
         room = max_size - len(shell) - len(_json(content)) - 500  # for the note
         if room > _SPARE * max_size or most <= 10:
             break
@@ -71,14 +71,11 @@ def render(run: Exploration, *, max_size: int = 1_900_000) -> bytes:
     return _page(_json(content).decode(), style, code)
 
 
-def _with_rows(view: dict[str, Any], rows: list[int]) -> dict[str, Any]:
-
-    def taken(column: Any) -> Any:
-        if isinstance(column, dict):
-            return {key: taken(own) for key, own in column.items()}
-        return None if column is None else [column[i] for i in rows]
-
-    return view | {"queries": taken(view["queries"])}
+def _taken(column: Any, rows: list[int]) -> Any:
+    """Return some rows of the table of queries."""
+    if isinstance(column, dict):
+        return {key: _taken(own, rows) for key, own in column.items()}
+    return None if column is None else [column[i] for i in rows]
 
 
 def _note(run: Exploration, rows: int, shown: int) -> str:
@@ -156,7 +153,8 @@ def _page(data: str, style: str, code: str) -> bytes:
 
 def summary_view(run: Exploration) -> dict[str, Any]:
     """Return the finding, the numbers of its chart, and the examples."""
-    method = _shown_method(run)
+    models = [method for method in run.methods.values() if method.kind == "model"]
+    method = [*models, run.methods[DEFAULT]][0]
     return {
         "date": f"{datetime.date.today():%d %B %Y}",
         "finding": _finding(run, method),
@@ -165,12 +163,6 @@ def summary_view(run: Exploration) -> dict[str, Any]:
         "method": method.label,
         "examples": [_example(run, method, *chosen) for chosen in _examples(run, method)],
     }
-
-
-def _shown_method(run: Exploration) -> Method:
-    """Return the first model that was given, or else the default."""
-    models = [method for method in run.methods.values() if method.kind == "model"]
-    return [*models, run.methods[DEFAULT]][0]
 
 
 def _finding(run: Exploration, method: Method) -> str:
@@ -233,11 +225,11 @@ def _examples(run: Exploration, method: Method) -> Iterator[tuple[int, str, str]
         chosen.append((middle, "Nothing is kept", rule))
     else:
         chosen.append((typical[0], "A typical query", typical[1]))
-    seen: set[int] = set()
+    found: dict[int, tuple[str, str]] = {}
     for i, title, rule in chosen:
-        if int(i) not in seen:
-            seen.add(int(i))
-            yield int(i), title, rule
+        found.setdefault(int(i), (title, rule))
+    for i, told in found.items():
+        yield i, *told
 
 
 def _example(run: Exploration, method: Method, i: int, title: str, rule: str) -> dict[str, Any]:

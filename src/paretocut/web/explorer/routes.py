@@ -28,7 +28,7 @@ from paretocut.web.bodies import Body, read
 from paretocut.web.explorer import views
 from paretocut.web.explorer.copied import copy_view, gate_code, qrels_view
 from paretocut.web.explorer.exploration import Exploration, Source
-from paretocut.web.explorer.pasted import example_run, pasted_lists, unpacked
+from paretocut.web.explorer.pasted import example_run, pasted_lists
 from paretocut.web.explorer.query import query_view
 from paretocut.web.limits import Limits, Refused
 from paretocut.web.server import LOOPBACK, bound, server_of
@@ -48,7 +48,7 @@ class _Upload(Body):
 
     run: str = ""
     qrels: str | None = None
-    files: dict[Literal["run", "qrels", "query_texts", "corpus"], str] | None = None
+    files: dict[Literal["run", "qrels", "query_texts", "corpus"], bytes] | None = None
     name: str | None = None
     distances: bool | None = None
 
@@ -74,12 +74,9 @@ class _Copied(_Query):
     method: str | None = None
 
 
-class _Check(Body):
+class _Gate(Body):
     threshold: float
-
-
-class _Gate(_Check):
-    method: str
+    method: str | None = None
 
 
 class _Compared(Body):
@@ -113,14 +110,9 @@ def explorer_routes(first: Exploration | None, other: Exploration | None = None)
             del runs[next(islice(runs, stay, None))]
         return _answer({"session": name, "notes": notes})
 
-    def route(
-        path: str,
-        view: Callable[[Exploration, Any], Any],
-        kind: type[Body] = Body,
-        *,
-        post: bool = False,
-    ) -> Route:
+    def route(path: str, view: Callable[[Exploration, Any], Any], kind: type[Body] = Body) -> Route:
         """Return the route of a view of an open run; the run learns before a view of the whole."""
+        post = issubclass(kind, _Place)  # judgements, which nothing but this page may send
 
         def answer(request: Request) -> Response:
             asked = (_body if post else _options)(kind, request)
@@ -145,7 +137,7 @@ def explorer_routes(first: Exploration | None, other: Exploration | None = None)
     def upload(request: Request) -> Response:
         given = _body(_Upload, request)
         name = (given.name or "pasted")[:200]
-        files = {key: unpacked(text) for key, text in (given.files or {}).items()}
+        files = given.files or {}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             lists = pasted_lists(
@@ -173,12 +165,11 @@ def explorer_routes(first: Exploration | None, other: Exploration | None = None)
     return [
         Route("/api/upload", upload, methods=["POST"]),
         Route("/api/example", example, methods=["POST"]),
-        route("judge", _judge, _Judgement, post=True),
-        route("answer", lambda run, x: views.press(run, x.key, x.i, x.rank), _Pressed, post=True),
-        route("learn", _taught, _Place, post=True),
+        route("judge", _judge, _Judgement),
+        route("answer", lambda run, x: views.press(run, x.key, x.i, x.rank), _Pressed),
+        route("learn", _taught, _Place),
         route("copy", lambda run, x: copy_view(run, x.method, x.i, x.k), _Copied),
-        route("gate", lambda run, x: gate_code(run, x.method, x.threshold), _Gate),
-        route("check", lambda run, x: views.gate_check(run, x.threshold), _Check),
+        route("gate", _gate, _Gate),
         route(
             "compare", lambda run, x: views.compared_view(run, opened(x.other), x.method), _Compared
         ),
@@ -189,6 +180,13 @@ def explorer_routes(first: Exploration | None, other: Exploration | None = None)
         route("query/{i:int}", lambda run, x: query_view(run, x.i), _Query),
         route("judging/{i:int}", lambda run, x: views.judging_view(run, x.i), _Query),
     ]
+
+
+def _gate(run: Exploration, given: _Gate) -> dict[str, Any]:
+    """Return what a gate does, or with a method, its code."""
+    if given.method is None:
+        return views.gate_check(run, given.threshold)
+    return gate_code(run, given.method, given.threshold)
 
 
 def _judge(run: Exploration, given: _Judgement) -> dict[str, Any]:
