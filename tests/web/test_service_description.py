@@ -39,10 +39,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def test_the_description_in_docs_is_that_of_the_code() -> None:
-    from paretocut.web.openapi import text
+    from paretocut.web.app import text
 
     shown = PAGE.read_text(encoding="utf-8")
-    assert shown == text(), "python -m paretocut.web.openapi > docs/openapi.json writes it anew"
+    assert shown == text(), "python -m paretocut.web.app > docs/openapi.json writes it anew"
 
 
 def test_every_error_has_a_schema_and_an_example() -> None:
