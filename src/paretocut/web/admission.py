@@ -103,7 +103,10 @@ class Admission:
         except Exception as error:
             refused = as_refused(error)
             if refused is None:
-                asked.noted |= {"error": type(error).__name__, "at": _frames(error)}
+                # Where it came from, without its message, which may quote the request.
+                frames = traceback.extract_tb(error.__traceback__)[-8:]
+                at = [f"{frame.name} ({frame.filename}:{frame.lineno})" for frame in frames]
+                asked.noted |= {"error": type(error).__name__, "at": at}
                 refused = Refused(500)
             asked.noted["code"] = refused.code
             if not status:
@@ -193,14 +196,6 @@ class Admission:
 
 def _digest(token: bytes) -> bytes:
     return hashlib.sha256(token).digest()
-
-
-def _frames(error: Exception) -> list[str]:
-    """Return where an error came from, without its message, which may quote the request."""
-    return [
-        f"{frame.name} ({frame.filename}:{frame.lineno})"
-        for frame in traceback.extract_tb(error.__traceback__)[-8:]
-    ]
 
 
 @dataclass(frozen=True)

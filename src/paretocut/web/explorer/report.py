@@ -67,7 +67,12 @@ def render(run: Exploration, *, max_size: int = 1_900_000) -> bytes:
         raise InvalidParameterError(
             f"max_size must leave room for one query at least, got {max_size}", who="report"
         )
-    content |= {"queries": queries, "note": _note(run, len(rows), len(queries))}
+    count, shown = len(run.lists), len(queries)
+    all_rows = "all queries" if len(rows) == count else f"{len(rows):,} of {count:,} queries"
+    kept = "all of them" if shown == len(rows) else f"{shown:,} of them"
+    differ = "" if shown == count else "; the methods differ most on these"
+    note = f"The table has {all_rows}, {kept} with their lists{differ}."
+    content |= {"queries": queries, "note": note}
     return _page(_json(content).decode(), style, code)
 
 
@@ -76,14 +81,6 @@ def _taken(column: Any, rows: list[int]) -> Any:
     if isinstance(column, dict):
         return {key: _taken(own, rows) for key, own in column.items()}
     return None if column is None else [column[i] for i in rows]
-
-
-def _note(run: Exploration, rows: int, shown: int) -> str:
-    lists = run.lists
-    all_rows = "all queries" if rows == len(lists) else f"{rows:,} of {len(lists):,} queries"
-    kept = "all of them" if shown == rows else f"{shown:,} of them"
-    differ = "" if shown == rows == len(lists) else "; the methods differ most on these"
-    return f"The table has {all_rows}, {kept} with their lists{differ}."
 
 
 def _interesting(run: Exploration) -> list[int]:
@@ -155,11 +152,16 @@ def summary_view(run: Exploration) -> dict[str, Any]:
     """Return the finding, the numbers of its chart, and the examples."""
     models = [method for method in run.methods.values() if method.kind == "model"]
     method = [*models, run.methods[DEFAULT]][0]
+    chart = None
+    if run.evaluation is not None:
+        lines = [line for line in run.evaluation.summary if line.metric == run.metric]
+        value = {x.truncator: [round(y, 4) for y in (x.mean, x.low, x.high)] for x in lines}
+        chart = {"ceiling": value.pop("oracle", [None])[0], "value": value}
     return {
         "date": f"{datetime.date.today():%d %B %Y}",
         "finding": _finding(run, method),
         "measure": _MEASURE if run.measured.size and run.metric == "f1" else None,
-        "chart": _chart(run),
+        "chart": chart,
         "method": method.label,
         "examples": [_example(run, method, *chosen) for chosen in _examples(run, method)],
     }
@@ -182,18 +184,6 @@ def _finding(run: Exploration, method: Method) -> str:
         f"keep {min(cuts):,} to {max(cuts):,} results. No query is judged, so the report cannot "
         "say which method is right."
     )
-
-
-def _chart(run: Exploration) -> dict[str, Any] | None:
-    """Return mean F1 of each method with its interval, and that of the best cuts."""
-    if run.evaluation is None:
-        return None
-    lines = {line.truncator: line for line in run.evaluation.summary if line.metric == run.metric}
-    ceiling = lines.pop("oracle", None)
-    return {
-        "ceiling": None if ceiling is None else round(ceiling.mean, 4),
-        "value": {key: [round(x, 4) for x in (y.mean, y.low, y.high)] for key, y in lines.items()},
-    }
 
 
 def _examples(run: Exploration, method: Method) -> Iterator[tuple[int, str, str]]:

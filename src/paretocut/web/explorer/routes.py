@@ -167,7 +167,7 @@ def explorer_routes(first: Exploration | None, other: Exploration | None = None)
         Route("/api/example", example, methods=["POST"]),
         route("judge", _judge, _Judgement),
         route("answer", lambda run, x: views.press(run, x.key, x.i, x.rank), _Pressed),
-        route("learn", _taught, _Place),
+        route("learn", lambda run, x: {"run": views.run_view(run), **_at(run, x)}, _Place),
         route("copy", lambda run, x: copy_view(run, x.method, x.i, x.k), _Copied),
         route("gate", _gate, _Gate),
         route(
@@ -191,14 +191,12 @@ def _gate(run: Exploration, given: _Gate) -> dict[str, Any]:
 
 def _judge(run: Exploration, given: _Judgement) -> dict[str, Any]:
     run.judge(given.i, given.rank, given.relevant)
+    return _at(run, given)
+
+
+def _at(run: Exploration, given: _Place) -> dict[str, Any]:
     query = query_view(run, given.i, also=given.rank)
     return {"query": query, "judging": views.judging_view(run, given.i)}
-
-
-def _taught(run: Exploration, given: _Place) -> dict[str, Any]:
-    query = query_view(run, given.i, also=given.rank)
-    judging = views.judging_view(run, given.i)
-    return {"run": views.run_view(run), "query": query, "judging": judging}
 
 
 def _body(kind: type[T], request: Request) -> T:

@@ -47,7 +47,9 @@ def run_view(run: Exploration) -> dict[str, Any]:
     first, _ = lists.scores.ends()
     ids = lists.query_ids.tolist()
     k = {key: run.cuts(key).k for key in run.methods}
-    bins = _bins(int(lengths.max(initial=0)))
+    doublings = math.ceil(math.log2(lengths.max(initial=2)))
+    # Bins of k that double in width: 0, 1, 2, 3 to 4, 5 to 8, ...
+    bins = np.array([0, 1, 2, *(2**i + 1 for i in range(1, doublings + 1))])
     texts = run.query_texts
     return {
         "name": run.name,
@@ -144,12 +146,6 @@ def _states(run: Exploration) -> list[str] | None:
         [run.none, known == 1, known > 0], ["no answer", "", "judged in part"], "not judged"
     )
     return [str(state) for state in states]
-
-
-def _bins(longest: int) -> IntArray:
-    """Return edges of bins of k that double in width: 0, 1, 2, 3 to 4, 5 to 8, ..."""
-    doublings = math.ceil(math.log2(max(longest, 2)))
-    return np.array([0, 1, 2, *(2**i + 1 for i in range(1, doublings + 1))])
 
 
 def frontier_view(run: Exploration) -> dict[str, Any]:
