@@ -24,7 +24,7 @@ from experiments.compare.consensus.answers import search_digits
 from paretocut.background import Background
 from paretocut.cli import main as command
 from paretocut.web.explorer.exploration import Exploration
-from paretocut.web.explorer.server import explorer_app
+from paretocut.web.explorer.routes import explorer_app
 
 PICTURES = {
     "explorer-light": ("light", "#view=query&q=28&m=default"),

@@ -23,7 +23,7 @@ pa = importorskip("pyarrow")
 for needed in ("starlette", "msgspec", "uvicorn", "prometheus_client"):
     importorskip(needed)
 
-PATHS = ("/v1/cut", "/v1/score", "/v1/fuse", "/v1/evaluate")
+PATHS = ("/v1/cut", "/v1/score", "/v1/fuse")
 HARSH = settings(
     max_examples=40,
     deadline=None,
@@ -127,23 +127,6 @@ def test_a_wrong_number_to_expect_is_told_what_is_allowed(client: Any, expect: A
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
-    [
-        ("qrels", {"q1": {"d1": 1, "d2": None}}, "query 'q1', document 'd2': a grade must be"),
-        ("qrels", {"q1": {"d1": True}}, "query 'q1', document 'd1': a grade must be"),
-        ("run", {"q1": {"d1": "x"}}, "query 'q1', document 'd1': a score must be a number"),
-    ],
-    ids=["null", "bool", "text"],
-)
-def test_what_is_wrong_with_a_run_or_its_judgements_is_told(
-    client: Any, name: str, value: Any, told: str
-) -> None:
-    given = {"run": {"q1": {"d1": 0.5}}, "qrels": {"q1": {"d1": 1}}, name: value}
-    error = refused(client.post("/v1/evaluate", json=given), 422)
-    assert error["message"].startswith(f"{name}: {told}")
-
-
-@pytest.mark.parametrize(
     ("path", "body", "told"),
     [
         ("/v1/cut", {"scores": [1, "x"]}, "Expected `float`, got `str` - at `$.scores[1]`"),
@@ -151,10 +134,9 @@ def test_what_is_wrong_with_a_run_or_its_judgements_is_told(
         ("/v1/cut", {"scores": [1], "max_k": 1.5}, "at `$.max_k`"),
         ("/v1/cut", {"scores": [1], "most": 1}, "unknown field `most`"),
         ("/v1/cut", {"scores": [2, 1], "alpha": 2}, "alpha must be in (0, 1), got 2"),
-        ("/v1/evaluate", {"run": "", "qrels": 5}, "got `int` - at `$.qrels`"),
-        ("/v1/evaluate", {"run": {"q": {"d": 10**400}}, "qrels": {"q": {"d": 1}}}, "finite"),
+        ("/v1/fuse", {"retrievers": {"a": {"ids": [], "scores": 5}}}, "got `int` - at `$"),
     ],
-    ids=range(7),
+    ids=range(6),
 )
 def test_errors_name_the_place(client: Any, path: str, body: Any, told: str) -> None:
     assert told in refused(client.post(path, content=json.dumps(body).encode()), 422)["message"]
@@ -173,7 +155,7 @@ JSON = st.recursive(
 NAMES = st.sampled_from(
     """scores lists query queries model method expect alpha evalue fdr min_surprise if_unsure
     transform selection refit min_window min_k max_k higher_is_better explain retrievers weights
-    depth fusion cut run qrels methods metrics baseline splits train folds seed min_grade""".split()
+    depth fusion cut""".split()
 )
 LISTS = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30)
 
@@ -272,16 +254,6 @@ def test_long_ids_cannot_fill_the_memory(client: Any) -> None:
     one = {"ids": ids, "scores": list(range(len(ids), 0, -1))}
     answer = client.post("/v1/fuse", json={"retrievers": {"a": one, "b": one}})
     assert refused(answer, 413)["code"] == "ids_too_long"
-    run = f"q Q0 {'x' * 300_000} 1 1 me\n" + "q Q0 d 1 1 me\n" * 5000
-    answer = client.post("/v1/evaluate", json={"run": run, "qrels": "q 0 d 1\n"})
-    assert refused(answer, 413)["code"] == "ids_too_long"
-
-
-def test_a_run_is_never_read_from_a_file(client: Any, tmp_path: Path) -> None:
-    (tmp_path / "run").write_text("q Q0 d 1 1 me\n")
-    content = {"run": str(tmp_path / "run"), "qrels": "q 0 d 1\n"}
-    error = refused(client.post("/v1/evaluate", json=content), 422)
-    assert "expected 6 fields" in error["message"]
 
 
 def resident(pid: int) -> int:
@@ -391,33 +363,6 @@ def test_work_past_its_time_gives_its_thread_back() -> None:
         began = time.monotonic()
         until(lambda: client.post("/v1/cut", json=large).status_code == 200)
         assert time.monotonic() - began < 8
-        # Nor does a comparison go on, 600 fits in this one.
-        run = {f"q{i}": {f"d{j}": float(-j) for j in range(300)} for i in range(200)}
-        qrels = {query: {"d1": 1} for query in run}
-        methods = [f"consensus:expect={i}" for i in range(1, 31)]
-        asked = {"run": run, "qrels": qrels, "methods": methods, "splits": 20}
-        refused(client.post("/v1/evaluate", json=asked), 503)
-        began = time.monotonic()
-        until(lambda: client.post("/v1/cut", json=large).status_code == 200)
-        assert time.monotonic() - began < 8
-
-
-def test_a_long_comparison_of_a_small_run_keeps_nobody_waiting(
-    service: Running, client: Any
-) -> None:
-    run = "".join(f"q{i} Q0 d{j} {j} {9 - j}.5 m\n" for i in range(12) for j in range(9))
-    qrels = "".join(f"q{i} 0 d{i % 3} 1\n" for i in range(12))
-    methods = [f"consensus:expect={i}" for i in range(1, 31)]
-    body = {"run": run, "qrels": qrels, "methods": methods, "splits": 20}
-    assert len(json.dumps(body)) < 8000
-    with ThreadPoolExecutor(1) as pool:
-        long = pool.submit(httpx.post, f"{service.url}/v1/evaluate", json=body, timeout=300)
-        answered = 0
-        while not long.done():
-            assert client.get("/healthz").status_code == 200
-            answered += 1
-    assert long.result().status_code in (200, 503)
-    assert answered > 5
 
 
 def test_unknown_addresses_and_methods_have_the_same_shape(client: Any) -> None:
@@ -548,7 +493,7 @@ async def _plain(scope: Any, receive: Any, send: Any) -> None:
 
 @pytest.mark.slow
 def test_uvicorn_itself_limits_neither_size_nor_time_of_a_head() -> None:
-    """As soon as it does, this fails, and `paretocut.web.connection` can go."""
+    """As soon as it does, this fails, and `paretocut.web.server.Connection` can go."""
     uvicorn = importorskip("uvicorn")
     config = uvicorn.Config(_plain, port=0, lifespan="off", log_level="error", http="httptools")
     server = uvicorn.Server(config)

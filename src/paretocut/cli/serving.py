@@ -71,7 +71,7 @@ def explore(args: Namespace) -> None:
     and asks about one result after another. Without RUN the page asks for one. Ctrl-C ends it.
     """
     _require_server("explore")
-    from paretocut.web.explorer.server import serve
+    from paretocut.web.explorer.routes import serve
 
     rule = rule_given(args)
     extras = (args.model, args.fuse, args.query_texts, args.corpus, args.answers, args.against)
@@ -106,8 +106,7 @@ def exploration(
     args: Namespace, answers: str | None = None, rule: StoppingRule | None = None
 ) -> Exploration:
     """Return what the page shows; every method must be able to cut the lists."""
-    from paretocut.web.explorer.copied import Source
-    from paretocut.web.explorer.exploration import Exploration, with_all_queries
+    from paretocut.web.explorer.exploration import Exploration, Source, with_all_queries
 
     if args.unanswered and args.qrels is None:
         raise InvalidParameterError("--unanswered must come with QRELS, got none")
@@ -195,7 +194,7 @@ def add_serve(commands: Commands) -> None:
 def serve(args: Namespace) -> None:
     """Decide over HTTP: JSON or Arrow in and out (needs paretocut[serve]).
 
-    Serves /v1/cut, /v1/score, /v1/fuse, /v1/evaluate, /healthz and /metrics until SIGTERM or
+    Serves /v1/cut, /v1/score, /v1/fuse, /healthz and /metrics until SIGTERM or
     Ctrl-C; then it finishes the open requests and exits. Logs are JSON lines on standard error.
     /openapi.json describes the service.
     """

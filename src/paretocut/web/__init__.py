@@ -1,5 +1,1 @@
-"""The HTTP service and the explorer of runs.
-
-`paretocut.web.app.create_app` makes the application; `paretocut serve` and `paretocut explore` run
-it.
-"""
+"""The HTTP service, run by `paretocut serve`, and the explorer, run by `paretocut explore`."""

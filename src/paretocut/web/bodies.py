@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import msgspec
 from msgspec import Meta, Struct
 
 from paretocut.decisions.options import EXPECT, FITTING, OPTIONS, Option
-from paretocut.evaluation import Summary
 from paretocut.fusion.methods import FUSING
 from paretocut.schema.kinds import Either, Kind, Real, Text, Whole
-from paretocut.web.refusals import InvalidBody, Refused
+from paretocut.web.limits import InvalidBody, Refused
 
 T = TypeVar("T")
 
@@ -27,13 +26,12 @@ def _decoder(kind: type) -> msgspec.json.Decoder[Any]:
 def read(kind: type[T], body: bytes) -> T:
     """Return a body of JSON, which must have the structure of ``kind``."""
     try:
-        asked: T = _decoder(kind).decode(body)  # type: ignore[arg-type]
+        return cast(T, _decoder(kind).decode(body))  # type: ignore[arg-type]
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         problem = str(error).removeprefix("JSON is malformed: ")
         raise Refused(400, message=f"the body is not JSON: {problem}") from None
-    return asked
 
 
 def given(asked: Struct, names: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,7 +56,6 @@ class Body(Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def _type_of(kind: Kind) -> Any:
-    """Return the type of an option in a body."""
     if isinstance(kind, Either):
         return _type_of(kind.kind)
     if isinstance(kind, Text):
@@ -133,28 +130,6 @@ class FuseRequest(_Fusing):
     cut: Deciding | None = None
 
 
-# Values by query and document are checked later: msgspec would not name the document.
-_Score = Annotated[Any, Meta(extra_json_schema={"type": "number"})]
-_Grade = Annotated[Any, Meta(extra_json_schema={"type": "integer"})]
-_METHODS = ("global_k", "minmax", "consensus", "surprise", "largest_gap")
-
-
-class EvaluateRequest(Body):
-    """A run and its judgements, as TREC text or by query and document, and what to compare."""
-
-    run: str | dict[str, dict[str, _Score]]
-    qrels: str | dict[str, dict[str, _Grade]]
-    methods: Annotated[tuple[str, ...], Meta(min_length=1, max_length=30)] = _METHODS
-    metrics: Annotated[tuple[str, ...], Meta(min_length=1, max_length=8)] = ("f1", "penalized_dcg")
-    baseline: str | None = None
-    splits: Annotated[int, Meta(ge=1, le=20)] = 5
-    train: Annotated[float, Meta(gt=0, lt=1)] = 0.8
-    folds: Annotated[int, Meta(ge=2, le=20)] | None = None
-    seed: Annotated[int, Meta(ge=0)] = 0
-    min_grade: float = 1
-    higher_is_better: bool = True
-
-
 # Answers. They are only described here: the library returns plain values, which are sent as such.
 
 
@@ -214,19 +189,6 @@ class FusedList(Struct):
 
     results: list[FusedResult]
     cut: Decision | None
-
-
-class EvaluationAnswer(Struct):
-    """How well each method cuts lists it has not learned from."""
-
-    protocol: str
-    baseline: str | None
-    confidence: float
-    resamples: int
-    seed: int
-    queries: int
-    summary: list[Summary]
-    left_out: dict[str, int]
 
 
 class Problem(Struct):

@@ -15,7 +15,7 @@ from paretocut.fusion import Fusion
 from paretocut.loading import load_as, load_decider
 from paretocut.truncators import Truncator, from_text, make, names
 from paretocut.truncators.choose import Chosen
-from paretocut.web.logs import note
+from paretocut.web.telemetry import note
 
 _Model = TypeVar("_Model")
 _NAME = re.compile(r"\w[\w.-]{0,199}")  # no path: the file is in the folder itself
@@ -48,7 +48,6 @@ class Models:
 
     @property
     def names(self) -> list[str]:
-        """Names of what was loaded at the start."""
         return sorted({*self._truncators, *self._fusions})
 
     def may_load(self, body: bytes) -> bool:
@@ -56,24 +55,22 @@ class Models:
         return self._folder is not None and b'"model"' in body
 
     def truncator(self, name: str) -> Truncator | Background:
-        """Return the truncator or background of this name."""
         if self._folder is not None and name not in self._truncators and _NAME.fullmatch(name):
             path = self._folder / f"{name}.json"
             try:
                 return self._kept(path, path.stat().st_mtime_ns)
             except FileNotFoundError:
                 pass  # the error lists what there is
-        return _named(self._truncators, name, "model", self._folder is not None)
+        more = "" if self._folder is None else " or in the folder of models"
+        return _named(self._truncators, name, "model", more)
 
     def fusion(self, name: str) -> Fusion:
-        """Return the fusion of this name."""
         return _named(self._fusions, name, "fusion")
 
 
-def _named(known: Mapping[str, _Model], name: str, what: str, folder: bool = False) -> _Model:
+def _named(known: Mapping[str, _Model], name: str, what: str, more: str = "") -> _Model:
     if name not in known:
         loaded = ", ".join(sorted(known)) or "none"
-        more = " or in the folder of models" if folder else ""
         raise InvalidParameterError(
             f"{what} must be one of those loaded at the start ({loaded}){more}, got {name[:60]!r}"
         )
@@ -98,42 +95,25 @@ def _ready(path: str) -> Truncator | Background:
 
 
 @cache
-def learning_methods() -> dict[str, str]:
-    """Return the methods that requests may compare; the parameter that each needs is empty.
-
-    They learn quickly and from scores alone: no networks, no embeddings of queries.
-    """
-    methods = {name: make(name) for name in names()}
+def ready_methods() -> dict[str, str]:
+    """Return the methods that cut without training, with the parameter that each needs for it."""
+    made = {name: make(name) for name in names()}
     return {
-        name: ""
-        for name, method in methods.items()
-        if not (method.learns_slowly or method.needs_embeddings)
+        name: " or ".join(method.instead_of_fit) if method.needs_fit else ""
+        for name, method in made.items()
+        if not (method.needs_relevance or method.needs_embeddings)
+        and (method.instead_of_fit or not method.needs_fit)
     }
 
 
-@cache
-def ready_methods() -> dict[str, str]:
-    """Return the methods that cut without training, with the parameter that each needs for it."""
-    found = {}
-    for name in learning_methods():
-        truncator = make(name)
-        if truncator.needs_relevance:
-            continue
-        if not truncator.needs_fit:
-            found[name] = ""
-        elif truncator.instead_of_fit:
-            found[name] = " or ".join(truncator.instead_of_fit)
-    return found
-
-
-def method_of(text: str, known: Mapping[str, str], metric: str = "f1") -> Truncator:
-    """Return the truncator that words describe: ``surprise:alpha=0.05``; it must be known."""
+def method_of(text: str) -> Truncator:
+    """Return the truncator that words describe: ``surprise:alpha=0.05``; it must be ready."""
     name = text.partition(":")[0]
-    if name not in known:
+    if name not in ready_methods():
         listed = ", ".join(
-            one + (f" (with {needs})" if needs else "") for one, needs in known.items()
+            one + (f" (with {needs})" if needs else "") for one, needs in ready_methods().items()
         )
         raise InvalidParameterError(f"method must be one of {listed}, got {name[:60]!r}")
-    truncator = from_text(text, metric)
+    truncator = from_text(text)
     truncator.check()
     return truncator

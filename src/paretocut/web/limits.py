@@ -1,18 +1,101 @@
-"""What one request may cost."""
+"""What one request may cost, and how a request is refused."""
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
 
+import msgspec
 import numpy as np
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
+from paretocut.errors import (
+    DataFormatError,
+    InvalidParameterError,
+    InvalidScoresError,
+    MissingExtraError,
+    ParetocutError,
+)
 from paretocut.lists import Ragged
 from paretocut.schema.parameters import check_positive_int, check_real
-from paretocut.web.refusals import InvalidBody, Refused
+
+CODES = {
+    400: ("invalid_body", "the body is not JSON: invalid character (byte 11)"),
+    401: ("unauthorized", "a bearer token is needed: Authorization: Bearer TOKEN"),
+    404: ("not_found", "there is nothing at this address"),
+    405: ("method_not_allowed", "this address does not take this method"),
+    408: ("slow_body", "the body did not arrive within max_seconds"),
+    413: ("body_too_large", "a body may have 33,554,432 bytes, got more"),
+    415: ("unsupported_encoding", "bodies must not be compressed, got Content-Encoding: gzip"),
+    422: ("invalid_scores", "cut: scores must be finite, got nan at index 3"),
+    429: ("too_many_requests", "64 requests are under way, the most allowed; try again"),
+    431: ("head_too_large", "address and headers may have 65,536 bytes, got more"),
+    500: ("internal_error", "something went wrong; the log of the service has the details"),
+    503: ("out_of_time", "the request took longer than max_seconds; send fewer or shorter lists"),
+}
+"""The usual code of each status, with an example of its message."""
+
+HEADERS = {
+    401: {"WWW-Authenticate": "Bearer"},
+    408: {"Connection": "close"},
+    429: {"Retry-After": "1"},
+    431: {"Connection": "close"},
+    503: {"Retry-After": "1"},
+}
+"""Headers of the answer of a status."""
+
+_ERRORS = {
+    InvalidScoresError: "invalid_scores",
+    InvalidParameterError: "invalid_parameter",
+    DataFormatError: "invalid_data",
+    MissingExtraError: "not_installed",
+    ParetocutError: "refused",
+}
+_LONGEST = 500  # characters of a message; it may quote a long value
+
+
+class Refused(Exception):
+    """A request that is not answered: a status, a code for programs, a message for people."""
+
+    def __init__(self, status: int, code: str = "", message: str = "", **headers: str) -> None:
+        usual = CODES.get(status, ("refused", ""))
+        self.status, self.code, self.message = status, code or usual[0], message or usual[1]
+        self.headers = HEADERS.get(status, {}) | headers
+        super().__init__(self.message)
+
+    def content(self) -> bytes:
+        message = self.message
+        if len(message) > _LONGEST:
+            message = message[: _LONGEST - 3] + "..."
+        error = {"status": self.status, "code": self.code, "message": message}
+        return msgspec.json.encode({"error": error})
+
+    def answer(self) -> Response:
+        return Response(self.content(), self.status, self.headers, "application/json")
+
+
+class InvalidBody(Refused):
+    """A body of the wrong form: status 422."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(422, "invalid_body", message)
+
+
+def as_refused(error: Exception) -> Refused | None:
+    """Return the refusal that an exception stands for, or None for an unexpected one."""
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, msgspec.ValidationError):
+        return InvalidBody(str(error))
+    if isinstance(error, HTTPException):
+        return Refused(error.status_code, **(error.headers or {}))
+    for kind, code in _ERRORS.items():
+        if isinstance(error, kind):
+            return Refused(422, code, str(error))
+    return None
 
 
 class Deadline:
@@ -22,7 +105,6 @@ class Deadline:
         self._at = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Return the seconds that are left."""
         return self._at - time.monotonic()
 
     def check(self) -> None:
@@ -33,7 +115,7 @@ class Deadline:
     def missed(self) -> Refused:
         """Make the work stop at its next look, and return the answer."""
         self._at = 0.0
-        return Refused(503, headers={"Retry-After": "1"})
+        return Refused(503)
 
 
 @dataclass(frozen=True)
@@ -47,33 +129,24 @@ class Limits:
     max_seconds: float = 30.0  # from the first byte of a request to its answer
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name == "max_seconds":
-                check_real(value, who="Limits", name=field.name, low=0)
-            else:
-                check_positive_int(value, who="Limits", name=field.name)
+        check_real(self.max_seconds, who="Limits", name="max_seconds", low=0)
+        for field in fields(self)[:-1]:
+            check_positive_int(getattr(self, field.name), who="Limits", name=field.name)
 
     def check_lists(self, lists: int, longest: int = 0) -> None:
-        """Refuse too many lists, or a list that is too long."""
-        if lists > self.max_lists:
-            raise Refused(
-                413, "too_many_lists", f"a request may have {self.max_lists:,} lists, got {lists:,}"
-            )
-        if longest > self.max_list_length:
-            raise Refused(
-                413,
-                "list_too_long",
-                f"a list may have {self.max_list_length:,} results, got {longest:,}",
-            )
+        most, length = self.max_lists, self.max_list_length
+        if lists > most:
+            problem = f"a request may have {most:,} lists, got {lists:,}"
+            raise Refused(413, "too_many_lists", problem)
+        if longest > length:
+            problem = f"a list may have {length:,} results, got {longest:,}"
+            raise Refused(413, "list_too_long", problem)
 
     def checked(self, lists: Ragged) -> Ragged:
-        """Return the lists, unless they are too many or too long."""
         self.check_lists(len(lists), int(lists.lengths.max(initial=0)))
         return lists
 
     def as_lists(self, lists: Sequence[Sequence[float]]) -> Ragged:
-        """Return lists of numbers, unless they are too many or too long."""
         lengths = list(map(len, lists))
         numbers = chain.from_iterable(lists)
         try:
@@ -88,19 +161,7 @@ class Limits:
         for name in ids:
             if "\0" in name:  # NumPy would drop it
                 raise InvalidBody("ids must not hold the character U+0000")
-            count += 1
-            longest = max(longest, len(name))
-        self._check_room(count, longest)
-
-    def check_words(self, text: str) -> None:
-        """Refuse a TREC text whose ids would need much more memory than the text."""
-        longest = 16
-        while re.search(rf"\S{{{longest}}}", text):
-            longest *= 2
-        self._check_room(text.count("\n") + 1, longest)
-
-    def _check_room(self, count: int, longest: int) -> None:
+            count, longest = count + 1, max(longest, len(name))
         if count * longest > 4 * self.max_body_bytes:
-            raise Refused(
-                413, "ids_too_long", f"{count:,} ids may not be as long as {longest:,} characters"
-            )
+            problem = f"{count:,} ids may not be as long as {longest:,} characters"
+            raise Refused(413, "ids_too_long", problem)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import math
@@ -21,15 +20,13 @@ from paretocut.calibration import calibrated, nonsense_queries
 from paretocut.cli import main
 from paretocut.cli._main import build_parser
 from paretocut.cli.serving import exploration
+from paretocut.metrics.significance import exact_interval
 from paretocut.truncators import Gated, ScoreThreshold
 from paretocut.web.explorer import report, views
-from paretocut.web.explorer.compared import compared_view
-from paretocut.web.explorer.copied import Source
-from paretocut.web.explorer.example import example_run
-from paretocut.web.explorer.exploration import Exploration
-from paretocut.web.explorer.gate import gate_code
-from paretocut.web.explorer.pasted import pasted_lists, unpacked
-from paretocut.web.explorer.summary import summary_view
+from paretocut.web.explorer.copied import copy_view, gate_code, qrels_view
+from paretocut.web.explorer.exploration import Exploration, Source
+from paretocut.web.explorer.pasted import example_run, pasted_lists
+from paretocut.web.explorer.query import query_view
 
 
 def plain(view: Any) -> Any:
@@ -40,7 +37,7 @@ def plain(view: Any) -> Any:
 @pytest.mark.parametrize("sign", [1.0, -1.0], ids=["scores", "distances"])
 def test_every_number_of_a_query_is_the_librarys(sign: float) -> None:
     lists = planted(sign=sign)
-    view = plain(views.query_view(Exploration(lists), 2))
+    view = plain(query_view(Exploration(lists), 2))
     ranked = lists[2]
     fit = pc.fit_tail(ranked.scores, higher_is_better=sign > 0)
     assert view["ks"] == list(range(len(ranked) + 1))
@@ -73,7 +70,7 @@ def test_every_number_of_a_query_is_the_librarys(sign: float) -> None:
 
 def test_expected_surprise_is_that_of_a_sample_of_chance() -> None:
     rng = np.random.default_rng(5)
-    view = views.query_view(Exploration(pc.RankedLists([rng.exponential(size=2000)])), 0)
+    view = query_view(Exploration(pc.RankedLists([rng.exponential(size=2000)])), 0)
     qq = view["tail"]["qq"]
     # Under the null the points lie on the diagonal; the last few scatter.
     middle = [i for i, rank in enumerate(qq["rank"]) if rank >= 50]
@@ -85,7 +82,7 @@ def test_expected_surprise_is_that_of_a_sample_of_chance() -> None:
 def test_a_long_list_is_thinned_but_keeps_its_head_and_all_cuts() -> None:
     rng = np.random.default_rng(0)
     session = Exploration(pc.RankedLists([rng.exponential(size=200_000)]))
-    view = views.query_view(session, 0, most_cuts=1000)
+    view = query_view(session, 0, most_cuts=1000)
     ks = view["ks"]
     assert len(ks) < 1100
     assert ks[:500] == list(range(500))
@@ -101,7 +98,7 @@ def test_a_long_list_is_thinned_but_keeps_its_head_and_all_cuts() -> None:
 )
 def test_strange_lists_have_views(scores: list[float]) -> None:
     session = Exploration(pc.RankedLists([scores, [0.9, 0.1]]))
-    view = plain(views.query_view(session, 0))
+    view = plain(query_view(session, 0))
     assert view["n"] == len(scores)
     assert len(view["ks"]) == len(scores) + 1
     assert plain(views.run_view(session))["lists"] == 2
@@ -145,13 +142,13 @@ def test_lists_judged_in_part_are_estimated_as_evaluate_does() -> None:
     own = session.evaluation["f1", "first10"]
     assert (own.low, own.high) == pytest.approx((expected.low, expected.high), abs=0.01)
     assert row["value"] == pytest.approx(pc.metrics.f1(truth[:11], 10).mean(), abs=0.1)
-    view = plain(views.query_view(session, 0))
+    view = plain(query_view(session, 0))
     assert view["picture"]["judgements"][:9] == [None if np.isnan(x) else x for x in grades[0][:9]]
     low, high = np.array(view["ends"]["value"])
     middle = np.array(view["curves"]["value"])
     assert ((low <= middle + 1e-3) & (middle <= high + 1e-3)).all()
     assert (high - low).max() > 0.02
-    assert plain(views.query_view(session, 11))["curves"] is None
+    assert plain(query_view(session, 11))["curves"] is None
 
 
 def test_deep_results_are_sent_when_they_are_judged_or_asked_for() -> None:
@@ -159,7 +156,7 @@ def test_deep_results_are_sent_when_they_are_judged_or_asked_for() -> None:
     grades: list[Any] = [None] * 500
     grades[300] = 1
     session = Exploration(lists.with_relevance([grades]))
-    results = views.query_view(session, 0, also=450)["results"]
+    results = query_view(session, 0, also=450)["results"]
     assert [row["rank"] for row in results] == [*range(200), 300, 450]
     assert results[200] == {
         "rank": 300, "id": str(lists[0].doc_ids[300]), "relevant": 1,
@@ -172,7 +169,7 @@ def test_fused_lists_show_what_each_retriever_said() -> None:
     vectors = pc.RankedLists([[0.9, 0.5]], doc_ids=[["b", "c"]])
     session = Exploration(pc.fuse({"words": words, "vectors": vectors}))
     assert views.run_view(session)["retrievers"] == ["words", "vectors"]
-    results = {row["id"]: row["parts"] for row in plain(views.query_view(session, 0))["results"]}
+    results = {row["id"]: row["parts"] for row in plain(query_view(session, 0))["results"]}
     assert results["b"] == [{"score": 2.0, "rank": 2}, {"score": 0.9, "rank": 1}]
     assert results["c"] == [{"score": None, "rank": 0}, {"score": 0.5, "rank": 2}]
 
@@ -184,7 +181,7 @@ def test_the_gate_shows_where_the_best_score_lies_among_nonsense(sign: float) ->
     background = pc.Background.fit(sign * rng.normal(0.4, 0.05, 200), higher_is_better=up)
     lists = planted(sign=sign)
     session = Exploration(lists, models={"mine": background})
-    (gate,) = plain(views.query_view(session, 1))["gates"]
+    (gate,) = plain(query_view(session, 1))["gates"]
     assert gate["pvalue"] == pytest.approx(float(background.pvalue(lists[1:2])[0]), rel=1e-6)
     assert gate["threshold"] == pytest.approx(background.limit(0.05), rel=1e-6)
     assert gate["best"] == pytest.approx(float(lists[1].scores[0]), rel=1e-6)
@@ -213,7 +210,7 @@ def test_a_model_of_word_scores_needs_the_texts() -> None:
     session = Exploration(lists, models={"words": model}, query_texts=known)
     cuts = model.cut_batch(lists, queries=list(known.values()))
     np.testing.assert_array_equal(session.cuts("model-words").k, cuts.k)
-    (gate,) = plain(views.query_view(session, 1))["gates"]
+    (gate,) = plain(query_view(session, 1))["gates"]
     assert model.scale_ is not None
     best = float(lists[1].scores[0]) / float(model.scale_([known["q1"]])[0])
     assert gate["best"] == pytest.approx(best, rel=1e-6)
@@ -264,7 +261,7 @@ def test_copied_code_cuts_as_the_page_does(
     assert {"model-gate", "model-mine"} <= session.methods.keys()
     eye = {("eye", k): (None, 1, k) for k in (0, 7)}
     for name, asked in {**{key: (key, 0, 0) for key in session.methods}, **eye}.items():
-        code = views.copy_view(session, *asked)
+        code = copy_view(session, *asked)
         scope: dict[str, Any] = {}
         exec(code["python"], scope)
         if isinstance(name, str):
@@ -305,10 +302,19 @@ def test_a_gate_chosen_by_eye_is_copied_with_its_threshold(
     best = np.array([own[0] for own in lists.scores])
     np.testing.assert_allclose(view["answered"], sign * np.sort(sign * best[:16]))
     np.testing.assert_allclose(view["unanswered"], sign * np.sort(sign * best[16:]))
-    t = sign * view["threshold"]  # the best division there is
+    t = sign * view["threshold"]  # the best division there is, of those that refuse something
     kept, refused = np.mean(sign * best[:16] >= t), np.mean(sign * best[16:] < t)
-    every = [np.mean(sign * best[:16] >= x) + np.mean(sign * best[16:] < x) for x in sign * best]
+    tops = np.sort(sign * best)[1:]
+    every = [np.mean(sign * best[:16] >= x) + np.mean(sign * best[16:] < x) for x in tops]
     assert kept + refused == pytest.approx(max(every))
+    good, none = lists[:16], lists[16:]
+    gated = Gated(pc.truncators.Consensus(), pc.Background.fit(none))
+    checked = gated.evaluate(good, none)
+    assert checked.balanced == view["threshold"]
+    assert checked.left_empty.total == view["check"]["left_empty"]["total"] == 16
+    told = views.gate_check(session, sign * 0.7)["refused"]
+    assert told["count"] == np.sum(sign * best[16:] < 0.7)
+    assert told["interval"] == [float(x) for x in exact_interval(told["count"], 14)]
     for key, threshold in (("default", 0.61), ("first10", 0.75), ("learned", 0.61)):
         code = gate_code(session, key, sign * threshold)
         Path("model.json").write_text(json.dumps(code["model"]), encoding="utf-8")
@@ -332,7 +338,7 @@ def test_copied_code_of_lexical_models_and_pasted_scores_runs(
     monkeypatch.chdir(tmp_path)
     lists = pasted_lists("0.9 0.8 0.3 0.2 0.1")
     session = Exploration(lists, source=Source(runs=()))
-    code = views.copy_view(session, "upper-half", 0, 0)
+    code = copy_view(session, "upper-half", 0, 0)
     scope: dict[str, Any] = {}
     exec(code["python"], scope)
     assert scope["cuts"].k.tolist() == session.cuts("upper-half").k.tolist() == [2]
@@ -343,7 +349,7 @@ def test_copied_code_of_lexical_models_and_pasted_scores_runs(
     lexical_model().save("words.json")
     given = ["explore", "run.txt", "--model=words=words.json", "--query-texts=texts.tsv", "-q"]
     session = exploration(build_parser().parse_args(given))
-    code = views.copy_view(session, "model-words", 0, 0)
+    code = copy_view(session, "model-words", 0, 0)
     scope = {}
     exec(code["python"], scope)
     expected = session.cuts("model-words").k
@@ -356,7 +362,7 @@ def test_copied_code_of_lexical_models_and_pasted_scores_runs(
 def test_a_cut_by_eye_becomes_a_threshold_that_gives_it_back(k: int, sign: float) -> None:
     session = Exploration(planted(sign=sign))
     scope: dict[str, Any] = {"lists": session.lists, "pc": pc}
-    code = views.copy_view(session, None, 1, k)["python"].splitlines()[-1]
+    code = copy_view(session, None, 1, k)["python"].splitlines()[-1]
     exec(code, scope)
     assert scope["cuts"].k[1] == k
 
@@ -368,7 +374,7 @@ def test_nothing_is_kept_of_a_flat_list_by_the_threshold_for_none(
 ) -> None:
     session = Exploration(pc.RankedLists([scores], higher_is_better=up))
     scope: dict[str, Any] = {"lists": session.lists, "pc": pc}
-    exec(views.copy_view(session, None, 0, 0)["python"].splitlines()[-1], scope)
+    exec(copy_view(session, None, 0, 0)["python"].splitlines()[-1], scope)
     assert scope["cuts"].k.tolist() == [0]
 
 
@@ -406,7 +412,7 @@ def test_uploaded_files_are_read_as_the_command_line_reads_them(
 ) -> None:
     lists, file = planted(3, judged=False), tmp_path / f"my.{ending}"
     pc.io.write_lists(file, lists)
-    found = pasted_lists(unpacked(base64.b64encode(file.read_bytes()).decode()), name=file.name)
+    found = pasted_lists(file.read_bytes(), name=file.name)
     np.testing.assert_array_equal(found.scores.values, pc.io.read_lists(file).scores.values)
     with pytest.raises(pc.errors.InvalidParameterError, match="must end in one of"):
         pasted_lists(file.read_bytes(), name="my.xlsx")
@@ -452,7 +458,7 @@ def test_judgements_of_the_page_teach_what_they_teach_the_library() -> None:
     assert (view["judged"], view["relevant"]) == (20, hits)
     assert view["learned"]["k"] == [int(pc.cut_batch(lists).k[3]), int(learned.predict(lists)[3])]
     assert "learned" in plain(views.run_view(session))["queries"]["k"]
-    model = views.copy_view(session, "learned", 0, 0)["model"]
+    model = copy_view(session, "learned", 0, 0)["model"]
     assert model["class"] == "Consensus"
 
 
@@ -539,8 +545,8 @@ def test_a_judgement_of_a_judged_run_changes_that_query_and_no_other() -> None:
     np.testing.assert_array_equal(np.delete(after, 1), np.delete(before["recall"], 1))
     assert after[1] == pytest.approx(before["recall"][1], abs=0.2)  # estimated
     assert plain(views.run_view(session))["queries"]["state"][1] == "judged in part"
-    assert plain(views.query_view(session, 1))["ends"] is not None
-    assert plain(views.query_view(session, 0))["ends"] is None
+    assert plain(query_view(session, 1))["ends"] is not None
+    assert plain(query_view(session, 0))["ends"] is None
     session.judge(1, place, True)
     session.learn(session.learned(session.lists))
     for name, known in before.items():
@@ -562,7 +568,7 @@ def test_what_learned_on_the_page_is_not_measured_there() -> None:
     rows = {m["key"]: m for m in plain(views.run_view(session))["methods"]}
     assert "value" in rows["default"]
     assert "value" not in rows["learned"]
-    assert "value" not in plain(views.query_view(session, 0))["methods"]["learned"]
+    assert "value" not in plain(query_view(session, 0))["methods"]["learned"]
 
 
 def test_a_click_costs_the_same_in_a_large_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -580,7 +586,7 @@ def test_a_click_costs_the_same_in_a_large_run(monkeypatch: pytest.MonkeyPatch) 
         session = Exploration(lists)
         work.clear()
         session.judge(1, 9, None)
-        views.query_view(session, 1)
+        query_view(session, 1)
         views.judging_view(session, 1)
         needed.append(len(work))
     assert needed == [3 * 64] * 2  # draws of three metrics, of one list
@@ -663,7 +669,7 @@ def test_another_metric_is_measured_and_learned_for(metric: str) -> None:
     for key, name in (("default", "default"), ("learned", "consensus")):
         assert rows[key]["value"] == pytest.approx(expected[metric, name].mean)
     curve = pc.metrics.get(metric).curve(lists[3].relevant, lists[3].num_relevant)
-    np.testing.assert_allclose(plain(views.query_view(session, 3))["curves"]["value"], curve, 1e-5)
+    np.testing.assert_allclose(plain(query_view(session, 3))["curves"]["value"], curve, 1e-5)
     with pytest.raises(pc.errors.InvalidParameterError, match="ndcg"):
         session.measure_by("ndcg")
 
@@ -690,19 +696,19 @@ def test_two_runs_are_compared_query_by_query() -> None:
     lists, worse = planted(30), planted(30, seed=3)
     grades = np.array(worse.relevance.values).reshape(30, -1)[:, ::-1]
     other = worse.with_relevance(grades, worse.num_relevant)
-    found = plain(compared_view(Exploration(lists), Exploration(other), "first10"))
+    found = plain(views.compared_view(Exploration(lists), Exploration(other), "first10"))
     metric = pc.metrics.get("f1/collection")
     a, b = (metric(one, np.full(30, 10)) for one in (lists, other))
     np.testing.assert_allclose(found["values"], [a, b], atol=1e-4)
     wins, losses = np.sum(a - b > 5e-4), np.sum(a - b < -5e-4)
     assert f"The first wins on {wins} queries and loses on {losses};" in found["verdict"]
     assert f"The mean difference is {(a - b).mean():+.3f} (95 % interval" in found["verdict"]
-    same = compared_view(Exploration(lists), Exploration(lists), "default")["verdict"]
+    same = views.compared_view(Exploration(lists), Exploration(lists), "default")["verdict"]
     assert same.endswith("p = 1.000): 30 queries are too few to tell them apart.")
     with pytest.raises(pc.errors.InvalidParameterError, match="one that cuts both runs alike"):
-        compared_view(Exploration(lists), Exploration(lists), "learned")
+        views.compared_view(Exploration(lists), Exploration(lists), "learned")
     with pytest.raises(pc.errors.InvalidParameterError, match="queries in common, got none"):
-        compared_view(Exploration(lists), Exploration(planted(3, judged=False)), "default")
+        views.compared_view(Exploration(lists), Exploration(planted(3, judged=False)), "default")
 
 
 def test_what_was_learned_is_copied_whole_and_says_how_it_differs(
@@ -713,7 +719,7 @@ def test_what_was_learned_is_copied_whole_and_says_how_it_differs(
     lists = planted(24, 80, seed=2)
     pc.io.write_trec("run.txt", lists)
     session = Exploration(lists)
-    code = views.copy_view(session, "learned", 0, 0)
+    code = copy_view(session, "learned", 0, 0)
     whole = pc.truncators.Consensus().fit(lists).predict(lists)
     scope: dict[str, Any] = {}
     exec(code["python"], scope)
@@ -747,10 +753,10 @@ def test_the_example_opens_without_a_file() -> None:
 def test_saved_judgements_are_qrels(tmp_path: Path) -> None:
     session = Exploration(planted(3, judged=False))
     with pytest.raises(pc.errors.InvalidParameterError, match="got none"):
-        views.qrels_view(session)
+        qrels_view(session)
     session.judge(1, 0, True)
     session.judge(2, 3, False)
-    (tmp_path / "qrels.txt").write_text(views.qrels_view(session), encoding="utf-8")
+    (tmp_path / "qrels.txt").write_text(qrels_view(session), encoding="utf-8")
     pc.io.write_trec(tmp_path / "run.txt", session.lists)
     again = pc.read_trec(tmp_path / "run.txt", tmp_path / "qrels.txt", unjudged="unknown")
     assert again.judged.values.sum() == 2
@@ -783,7 +789,7 @@ def test_the_report_is_one_file_of_its_own_and_says_what_it_leaves_out() -> None
 def test_the_report_says_what_was_found_and_shows_it_on_three_queries() -> None:
     lists = planted(9, 60)
     texts = {name: f"question {name} " * 90 for name in lists.query_ids.tolist()}
-    summary = plain(summary_view(Exploration(lists, query_texts=texts)))
+    summary = plain(report.summary_view(Exploration(lists, query_texts=texts)))
     k = pc.cut_batch(lists).k
     f1 = np.array(pc.metrics.f1(lists, k))
     best = np.array([pc.metrics.get("f1").curves(lists)[i].max() for i in range(9)])
@@ -803,12 +809,12 @@ def test_the_report_says_what_was_found_and_shows_it_on_three_queries() -> None:
 def test_the_report_of_an_unjudged_run_has_examples_too() -> None:
     lists = planted(9, 60, judged=False)
     gated = pc.truncators.Gated(pc.truncators.Consensus(), pc.Background.fit(np.linspace(9, 10)))
-    summary = plain(summary_view(Exploration(lists, models={"strict": gated})))
+    summary = plain(report.summary_view(Exploration(lists, models={"strict": gated})))
     assert summary["finding"].startswith("strict keeps 0 of 60 results on average, and nothing")
     assert (summary["measure"], summary["chart"]) == (None, None)
     assert summary["examples"][-1]["title"] == "Nothing is kept"
     for few in (planted(1, judged=False), pc.RankedLists([]), pc.RankedLists([[], [1.0]])):
-        assert len(summary_view(Exploration(few))["examples"]) == len(few)
+        assert len(report.summary_view(Exploration(few))["examples"]) == len(few)
 
 
 def test_a_text_cannot_leave_its_place_in_the_report() -> None:

@@ -22,8 +22,9 @@ from support import missing
 
 import paretocut as pc
 from paretocut.cli import main
-from paretocut.web.explorer.example import example_run
+from paretocut.metrics.significance import exact_interval
 from paretocut.web.explorer.exploration import Exploration
+from paretocut.web.explorer.pasted import example_run
 from paretocut.web.explorer.report import render
 from paretocut.web.explorer.views import verdict
 
@@ -660,9 +661,12 @@ def test_the_gate_is_dragged_and_copied(browser: Any, opened: Any, tmp_path: Pat
     def said(page: Any) -> None:
         at = float(page.locator("#gate-slider").get_attribute("aria-valuenow"))
         kept, refused = np.sum(best[:20] >= at), np.sum(best[20:] < at)
-        words = page.locator("#gate-words").inner_text()
-        assert f"keeps {kept} of 20 questions with an answer" in words
-        assert f"refuses {refused} of 15 without one" in words
+        words = page.locator("#gate-words", has_text=f"A gate at {at:.4g} keeps {kept} of 20 ")
+        words.wait_for()
+        high = float(f"{100 * (1 - exact_interval(20 - kept, 20)[0]):.2g}")
+        told = words.inner_text()
+        assert re.search(rf"questions \({5 * kept} %; \S+ % to {high:g} %\) with an", told)
+        assert f"refuses {refused} of 15 questions (" in told
 
     with explored(tmp_path / "run.txt", tmp_path / "qrels.txt", "--unanswered") as address:
         page = opened(address)

@@ -26,8 +26,9 @@ from starlette.testclient import TestClient  # noqa: E402
 
 from paretocut.web.explorer import routes  # noqa: E402
 from paretocut.web.explorer.exploration import Exploration  # noqa: E402
-from paretocut.web.explorer.server import explorer_app  # noqa: E402
-from paretocut.web.explorer.views import query_view, run_view  # noqa: E402
+from paretocut.web.explorer.query import query_view  # noqa: E402
+from paretocut.web.explorer.routes import explorer_app  # noqa: E402
+from paretocut.web.explorer.views import run_view  # noqa: E402
 
 RUN = "q1 Q0 d1 1 0.9 me\nq1 Q0 d2 2 0.4 me\n"
 
@@ -144,10 +145,10 @@ def test_a_form_of_another_page_is_refused(client: TestClient) -> None:
 def test_a_body_that_is_too_large_is_refused(
     session: Exploration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("paretocut.web.explorer.server.MAX_BYTES", 1000)
+    assert routes.MAX_BYTES > 50_000_000  # a million lines of a run
+    monkeypatch.setattr("paretocut.web.explorer.routes.MAX_BYTES", 1000)
     with TestClient(explorer_app(session), base_url="http://127.0.0.1") as client:
         assert client.post("/api/upload", json={"run": "1 " * 1000}).status_code == 413
-    assert routes.MAX_BYTES > 50_000_000  # a million lines of a run
 
 
 def test_without_a_run_the_page_asks_for_one() -> None:
@@ -209,7 +210,7 @@ def test_an_error_that_nobody_foresaw_leaves_its_trace() -> None:
     httpx = importorskip("httpx")
     code = (
         "import paretocut as pc\n"
-        "from paretocut.web.explorer.server import serve\n"
+        "from paretocut.web.explorer.routes import serve\n"
         "from paretocut.web.explorer.exploration import Exploration\n"
         "session = Exploration(pc.RankedLists([[0.9, 0.1]]))\n"
         "session.lists = None\n"

@@ -1,4 +1,4 @@
-"""A method as code that can be copied, run, and gives the cuts of the page."""
+"""A method, a cut or a gate as code that can be copied, run, and gives the cuts of the page."""
 
 from __future__ import annotations
 
@@ -6,50 +6,91 @@ import json
 import shlex
 import tempfile
 import textwrap
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from pprint import pformat
 from typing import Any
 
+import numpy as np
+
+from paretocut.background import Background, fit_gev
+from paretocut.background.law import Groups
+from paretocut.errors import InvalidParameterError
+from paretocut.io import write_qrels
 from paretocut.lists import RankedLists
-from paretocut.truncators import Truncator
+from paretocut.schema.parameters import check_real
+from paretocut.truncators import Consensus, Gated, ScoreThreshold, Truncator
+from paretocut.web.explorer.exploration import Code, Exploration, Source
 
 
-@dataclass(frozen=True)
-class Source:
-    """The files a run came from, named as they were given; several runs are fused."""
-
-    runs: tuple[str, ...] = ("run.txt",)  # none: the scores were pasted
-    distances: bool = False
-    format: str | None = None
-    models: Mapping[str, str] = field(default_factory=dict)  # by label
-    query_texts: tuple[str, ...] = ()
-
-    def model(self, label: str) -> str:
-        """Return the file of a model."""
-        return self.models.get(label, f"{label}.json")
-
-
-@dataclass(frozen=True)
-class Code:
-    """A decision in code: an expression that cuts `lists`, and options of ``paretocut cut``.
-
-    `method` stands for ``--method``; `lexical` decisions need the texts of the queries. With
-    `model`, the code holds the model itself, and the command writes it into a file of this name.
-    `note` is a comment above it.
-    """
-
-    python: str = ""
-    options: tuple[str, ...] = ()
-    method: str | None = None
-    lexical: bool = False
-    model: str | None = None
-    note: str = ""
+def copy_view(run: Exploration, key: str | None, i: int, k: int) -> dict[str, Any]:
+    """Return a method as code; without a key, the cut ``k`` of list ``i`` as a score threshold."""
+    scores = run.lists[i].scores
+    if not 0 <= k <= scores.size:
+        raise InvalidParameterError(f"copy: k must be in 0..{scores.size}, got {k}")
+    if key is not None:
+        return _as_code(run, run.method(key).code, run.method(key).truncator)
+    threshold = 0.0
+    if k > 0:
+        threshold = float(scores[k - 1])
+    elif scores.size:
+        better = np.inf if run.lists.higher_is_better else -np.inf
+        threshold = float(np.nextafter(scores[0], better))
+    truncator = ScoreThreshold("raw", threshold)
+    python = f"pc.truncators.{truncator!r}.cut_batch(lists)"
+    return _as_code(run, Code(python, method=f"raw:threshold={threshold!r}"), truncator)
 
 
-def as_python(source: Source, lists: RankedLists, code: Code) -> str:
-    """Return a program that reads the lists and cuts them."""
+def gate_code(run: Exploration, key: str, threshold: float) -> dict[str, Any]:
+    """Return a method behind a gate at this best score, as code and as a model."""
+    method = run.method(key)
+    base = Consensus() if isinstance(method.truncator, Gated) else method.truncator
+    gated = gate_at(run, base, threshold, fewest=10)  # a law is learned from no fewer
+    return _as_code(run, Code(model="paretocut-gate.json", note=method.code.note), gated)
+
+
+def gate_at(run: Exploration, base: Truncator, threshold: float, fewest: int = 1) -> Gated:
+    check_real(threshold, who="gate", name="threshold")
+    up = run.lists.higher_is_better
+    answered, none = run.best_scores()
+    for found, which, least in ((none, "without", fewest), (answered, "with", 1)):
+        if found.size < least:
+            problem = f"gate: queries {which} an answer must be at least {least}, got {found.size}"
+            raise InvalidParameterError(problem)
+    groups = Groups(
+        share=none.size / (none.size + answered.size),
+        null_mean=float(none.mean()),
+        null_spread=max(float(none.std()), 1e-9),
+        mean=float(answered.mean()),
+        spread=max(float(answered.std()), 1e-9),
+        threshold=threshold if up else -threshold,
+    )
+    law = fit_gev(none) if fewest > 1 else (0.0, groups.null_mean, groups.null_spread)
+    return Gated(base, Background(*law, higher_is_better=up, groups=groups), alpha=None)
+
+
+def qrels_view(run: Exploration) -> str:
+    if run.lists.relevance is None:
+        raise InvalidParameterError("qrels: there must be a judgement, got none")
+    return _saved(lambda path: write_qrels(path, run.lists))
+
+
+def _as_code(run: Exploration, code: Code, truncator: Truncator) -> dict[str, Any]:
+    """Return a decision in all forms in which it can be taken away, each complete in itself."""
+    model, step = json.loads(_saved(truncator.save)), ""
+    before = "".join(f"# {line}\n" for line in textwrap.wrap(code.note, 96))
+    if code.model is not None:
+        own = {key: value for key, value in model.items() if key not in ("format", "version")}
+        made = f"pc.truncators.{type(truncator).__name__}.from_dict({pformat(own, width=100)})"
+        code = replace(code, python=f"{made}.cut_batch(lists)", options=("--model", code.model))
+        step = f"cat > {code.model} <<'END'\n{json.dumps(model)}\nEND\n"
+    python = before + _as_python(run.source, run.lists, code)
+    command = before + step + _as_command(run.source, code) if run.source.runs else None
+    return {"python": python, "command": command, "model": model, "note": code.note}
+
+
+def _as_python(source: Source, lists: RankedLists, code: Code) -> str:
     direction = ", higher_is_better=False" if source.distances else ""
     kind = "" if source.format is None else f", {source.format!r}"
     read = [f"pc.io.read_lists({file!r}{kind}{direction})" for file in source.runs]
@@ -68,10 +109,7 @@ def as_python(source: Source, lists: RankedLists, code: Code) -> str:
     return "\n".join([*lines, f"cuts = {code.python}"]) + "\n"
 
 
-def as_command(source: Source, code: Code) -> str | None:
-    """Return a command that cuts the lists; None for pasted scores."""
-    if not source.runs:
-        return None
+def _as_command(source: Source, code: Code) -> str:
     fused = len(source.runs) > 1
     # A name that begins like an option would be taken for one.
     files = [f"./{file}" if file.startswith("-") and file != "-" else file for file in source.runs]
@@ -91,29 +129,7 @@ def as_command(source: Source, code: Code) -> str | None:
     return shlex.join(words) + "\n"
 
 
-def as_code(source: Source, lists: RankedLists, code: Code, truncator: Truncator) -> dict[str, Any]:
-    """Return a decision in all forms in which it can be taken away, each complete in itself."""
-    model, before, step = json.loads(saved(truncator.save)), _comment(code.note), ""
-    if code.model is not None:
-        own = {key: value for key, value in model.items() if key not in ("format", "version")}
-        made = f"pc.truncators.{type(truncator).__name__}.from_dict({pformat(own, width=100)})"
-        code = replace(code, python=f"{made}.cut_batch(lists)", options=("--model", code.model))
-        step = f"cat > {code.model} <<'END'\n{json.dumps(model)}\nEND\n"
-    command = as_command(source, code)
-    return {
-        "python": before + as_python(source, lists, code),
-        "command": None if command is None else before + step + command,
-        "model": model,
-        "note": code.note,
-    }
-
-
-def _comment(note: str) -> str:
-    return "".join(f"# {line}\n" for line in textwrap.wrap(note, 96))
-
-
-def saved(save: Callable[[Path], Any]) -> str:
-    """Return the text that ``save`` writes into a file."""
+def _saved(save: Callable[[Path], Any]) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "saved")
         save(path)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import secrets
 import warnings
-from collections import OrderedDict
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -20,30 +21,26 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from paretocut.io import read_texts
+from paretocut.schema.parameters import check_port
+from paretocut.web.admission import Admission, Asked
+from paretocut.web.app import PAGE_HEADERS, create_app
 from paretocut.web.bodies import Body, read
 from paretocut.web.explorer import views
-from paretocut.web.explorer.compared import compared_view
-from paretocut.web.explorer.copied import Source
-from paretocut.web.explorer.example import example_run
-from paretocut.web.explorer.exploration import Exploration
-from paretocut.web.explorer.gate import gate_code
-from paretocut.web.explorer.judging import Key, press, question_view
-from paretocut.web.explorer.pasted import pasted_lists, unpacked
-from paretocut.web.pages import HEADERS
-from paretocut.web.refusals import Refused
-from paretocut.web.service import Asked
+from paretocut.web.explorer.copied import copy_view, gate_code, qrels_view
+from paretocut.web.explorer.exploration import Exploration, Source
+from paretocut.web.explorer.pasted import example_run, pasted_lists
+from paretocut.web.explorer.query import query_view
+from paretocut.web.limits import Limits, Refused
+from paretocut.web.server import LOOPBACK, bound, server_of
+from paretocut.web.telemetry import log_lines
 
 MAX_BYTES = 200_000_000
 """Size of a run that can be uploaded."""
 
 T = TypeVar("T")
 _MOST_RUNS = 8
-_VIEWS = {
-    "run": views.run_view,
-    "frontier": views.frontier_view,
-    "qrels": views.qrels_view,
-    "question": question_view,
-}
+_HOST = "127.0.0.1"
+_TEXTS = ("query_texts", "corpus")
 
 
 class _Upload(Body):
@@ -51,13 +48,16 @@ class _Upload(Body):
 
     run: str = ""
     qrels: str | None = None
-    files: dict[Literal["run", "qrels", "query_texts", "corpus"], str] | None = None
+    files: dict[Literal["run", "qrels", "query_texts", "corpus"], bytes] | None = None
     name: str | None = None
     distances: bool | None = None
 
 
-class _Place(Body):
+class _Query(Body):
     i: int
+
+
+class _Place(_Query):
     rank: int
 
 
@@ -66,18 +66,17 @@ class _Judgement(_Place):
 
 
 class _Pressed(_Place):
-    key: Key
+    key: views.Key
 
 
-class _Copied(Body):
-    i: int
+class _Copied(_Query):
     k: int
     method: str | None = None
 
 
 class _Gate(Body):
-    method: str
     threshold: float
+    method: str | None = None
 
 
 class _Compared(Body):
@@ -89,122 +88,56 @@ class _Measured(Body):
     metric: str | None = None
 
 
-class _OpenRuns:
-    """The runs that are open; of those uploaded, the oldest is closed first."""
-
-    def __init__(self, first: Exploration | None, other: Exploration | None) -> None:
-        given = {"run": first, "other": other}
-        self._given = {name: run for name, run in given.items() if run is not None}
-        self._uploaded: OrderedDict[str, Exploration] = OrderedDict()
-
-    def add(self, run: Exploration) -> str:
-        """Return the name of a newly opened run."""
-        name = secrets.token_urlsafe(9)
-        self._uploaded[name] = run
-        if len(self._uploaded) > _MOST_RUNS:
-            self._uploaded.popitem(last=False)
-        return name
-
-    def get(self, name: str) -> Exploration:
-        """Return an open run."""
-        found = self._given.get(name) or self._uploaded.get(name)
-        if found is None:
-            raise Refused(404, message="this run is not open any more: open it again")
-        return found
-
-    @property
-    def names(self) -> dict[str, str]:
-        """The open runs, as the page calls them."""
-        return {key: run.name for key, run in (self._given | self._uploaded).items()}
-
-    def view(self, request: Request, view: Callable[[Exploration], Any]) -> Response:
-        """Answer with a view of an open run."""
-        found = self.get(request.path_params["name"])
-        with found.lock:
-            return _answer(view(found))
-
-
 def explorer_routes(first: Exploration | None, other: Exploration | None = None) -> list[Route]:
     """Return the data of the explorer, below ``/api``.
 
     Without a first run, the page shows the box to upload or paste one. The other run is one that
     the first is compared with.
     """
-    runs = _OpenRuns(first, other)
+    given = {"run": first, "other": other}
+    runs = {name: run for name, run in given.items() if run is not None}
+    stay = len(runs)
 
-    def copy(request: Request) -> Response:
-        given = _options(_Copied, request)
-        return runs.view(
-            request,
-            lambda run: views.copy_view(run, given.method, _checked(run, given.i), given.k),
-        )
+    def opened(name: str) -> Exploration:
+        if name not in runs:
+            raise Refused(404, message="this run is not open any more: open it again")
+        return runs[name]
 
-    def compare(request: Request) -> Response:
-        given = _options(_Compared, request)
-        other = runs.get(given.other)
-        return runs.view(request, lambda run: compared_view(run, other, given.method))
+    def added(run: Exploration, notes: list[str]) -> Response:
+        name = secrets.token_urlsafe(9)
+        runs[name] = run
+        if len(runs) > stay + _MOST_RUNS:  # of those uploaded, the oldest is closed
+            del runs[next(islice(runs, stay, None))]
+        return _answer({"session": name, "notes": notes})
 
-    def gate(request: Request) -> Response:
-        given = _options(_Gate, request)
-        return runs.view(request, lambda run: gate_code(run, given.method, given.threshold))
+    def route(path: str, view: Callable[[Exploration, Any], Any], kind: type[Body] = Body) -> Route:
+        """Return the route of a view of an open run; the run learns before a view of the whole."""
+        post = issubclass(kind, _Place)  # judgements, which nothing but this page may send
 
-    def whole(request: Request) -> Response:
-        name, view = request.path_params["name"], request.path_params["view"]
-        if view not in _VIEWS:
-            raise Refused(404)
-        if (name, view) == ("run", "run") and first is None:
-            return _answer(None)
-        if view == "run":
-            metric = _options(_Measured, request).metric
-            if metric is not None:
-                runs.get(name).measure_by(metric)
-            _learn(runs.get(name))
-            return runs.view(request, lambda run: views.run_view(run) | {"open": runs.names})
-        return runs.view(request, _VIEWS[view])
+        def answer(request: Request) -> Response:
+            asked = (_body if post else _options)(kind, request)
+            name = request.path_params["run"]
+            if path == "run" == name and first is None:
+                return _answer(None)
+            run = opened(name)
+            if isinstance(asked, _Query) and not 0 <= asked.i < len(run.lists):
+                raise Refused(404, message=f"this run has queries 0 to {len(run.lists) - 1}")
+            if isinstance(asked, _Measured) and asked.metric is not None:
+                run.measure_by(asked.metric)
+            if path in ("run", "learn"):
+                _learn(run)
+            with run.lock:
+                return _answer(view(run, asked))
 
-    def query(request: Request) -> Response:
-        i = request.path_params["i"]
-        return runs.view(request, lambda run: views.query_view(run, _checked(run, i)))
+        return Route(f"/api/{{run}}/{path}", answer, methods=["POST" if post else "GET"])
 
-    def judging(request: Request) -> Response:
-        i = request.path_params["i"]
-        return runs.view(request, lambda run: views.judging_view(run, _checked(run, i)))
-
-    def judge(request: Request) -> Response:
-        given = _body(_Judgement, request)
-
-        def view(run: Exploration) -> Any:
-            i = _checked(run, given.i)
-            run.judge(i, given.rank, given.relevant)
-            return {
-                "query": views.query_view(run, i, also=given.rank),
-                "judging": views.judging_view(run, i),
-            }
-
-        return runs.view(request, view)
-
-    def answer(request: Request) -> Response:
-        given = _body(_Pressed, request)
-        return runs.view(request, lambda run: press(run, given.key, given.i, given.rank))
-
-    def learn(request: Request) -> Response:
-        given = _body(_Place, request)
-        _learn(runs.get(request.path_params["name"]))
-
-        def view(run: Exploration) -> Any:
-            i = _checked(run, given.i)
-            return {
-                "run": views.run_view(run),
-                "query": views.query_view(run, i, also=given.rank),
-                "judging": views.judging_view(run, i),
-            }
-
-        return runs.view(request, view)
+    def whole(run: Exploration, _: _Measured) -> Any:
+        return views.run_view(run) | {"open": {name: one.name for name, one in [*runs.items()]}}
 
     def upload(request: Request) -> Response:
         given = _body(_Upload, request)
         name = (given.name or "pasted")[:200]
-        files = {key: unpacked(text) for key, text in (given.files or {}).items()}
+        files = given.files or {}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             lists = pasted_lists(
@@ -214,51 +147,70 @@ def explorer_routes(first: Exploration | None, other: Exploration | None = None)
                 higher_is_better=not given.distances,
                 max_bytes=MAX_BYTES,
             )
-        texts = {
-            key: read_texts(io.BytesIO(files[key])) if key in files else {}
-            for key in ("query_texts", "corpus")
-        }
+        texts = {key: read_texts(io.BytesIO(file)) for key, file in files.items() if key in _TEXTS}
         run = Exploration(
             lists,
             name=name,
-            query_texts=texts["query_texts"],
-            doc_texts=texts["corpus"],
+            query_texts=texts.get("query_texts", {}),
+            doc_texts=texts.get("corpus", {}),
             source=Source(() if lists.doc_ids is None else (name,), bool(given.distances)),
         )
         views.run_view(run)  # problems show up now
-        notes = [str(warning.message) for warning in caught]
-        return _answer({"session": runs.add(run), "notes": notes})
+        return added(run, [str(warning.message) for warning in caught])
 
     def example(request: Request) -> Response:
         _body(Body, request)
-        return _answer({"session": runs.add(example_run())})
+        return added(example_run(), [])
 
     return [
         Route("/api/upload", upload, methods=["POST"]),
         Route("/api/example", example, methods=["POST"]),
-        *(
-            Route(f"/api/{{name}}/{handler.__name__}", handler, methods=["POST"])
-            for handler in (judge, answer, learn)
+        route("judge", _judge, _Judgement),
+        route("answer", lambda run, x: views.press(run, x.key, x.i, x.rank), _Pressed),
+        route("learn", lambda run, x: {"run": views.run_view(run), **_at(run, x)}, _Place),
+        route("copy", lambda run, x: copy_view(run, x.method, x.i, x.k), _Copied),
+        route("gate", _gate, _Gate),
+        route(
+            "compare", lambda run, x: views.compared_view(run, opened(x.other), x.method), _Compared
         ),
-        Route("/api/{name}/copy", copy),
-        Route("/api/{name}/gate", gate),
-        Route("/api/{name}/compare", compare),
-        Route("/api/{name}/{view}", whole),
-        Route("/api/{name}/query/{i:int}", query),
-        Route("/api/{name}/judging/{i:int}", judging),
+        route("run", whole, _Measured),
+        route("frontier", lambda run, _: views.frontier_view(run)),
+        route("qrels", lambda run, _: qrels_view(run)),
+        route("question", lambda run, _: views.question_view(run)),
+        route("query/{i:int}", lambda run, x: query_view(run, x.i), _Query),
+        route("judging/{i:int}", lambda run, x: views.judging_view(run, x.i), _Query),
     ]
+
+
+def _gate(run: Exploration, given: _Gate) -> dict[str, Any]:
+    """Return what a gate does, or with a method, its code."""
+    if given.method is None:
+        return views.gate_check(run, given.threshold)
+    return gate_code(run, given.method, given.threshold)
+
+
+def _judge(run: Exploration, given: _Judgement) -> dict[str, Any]:
+    run.judge(given.i, given.rank, given.relevant)
+    return _at(run, given)
+
+
+def _at(run: Exploration, given: _Place) -> dict[str, Any]:
+    query = query_view(run, given.i, also=given.rank)
+    return {"query": query, "judging": views.judging_view(run, given.i)}
 
 
 def _body(kind: type[T], request: Request) -> T:
     """Return the body, which must be JSON: a page of another origin must ask before it sends it."""
-    asked = Asked.of(request)
+    asked: Asked = request.scope["paretocut.asked"]
     if asked.headers.get(b"content-type") != b"application/json":
         raise Refused(415, "unsupported_type", "the content type must be application/json")
     return read(kind, asked.body)
 
 
 def _options(kind: type[T], request: Request) -> T:
-    return msgspec.convert(dict(request.query_params), kind, strict=False)
+    given = {**request.query_params, **request.path_params}
+    del given["run"]
+    return msgspec.convert(given, kind, strict=False)
 
 
 def _learn(run: Exploration) -> None:
@@ -272,10 +224,26 @@ def _learn(run: Exploration) -> None:
 
 def _answer(content: Any) -> Response:
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
-    return Response(text, 200, HEADERS, "application/json")
+    return Response(text, 200, PAGE_HEADERS, "application/json")
 
 
-def _checked(run: Exploration, i: int) -> int:
-    if not 0 <= i < len(run.lists):
-        raise Refused(404, message=f"this run has queries 0 to {len(run.lists) - 1}")
-    return i
+def explorer_app(first: Exploration | None, other: Exploration | None = None) -> Admission:
+    """Return the service with the explorer at its root; without a run, the page asks for one."""
+    limits = Limits(max_body_bytes=MAX_BYTES, max_seconds=600.0)
+    return create_app(limits=limits, routes=explorer_routes(first, other), hosts=LOOPBACK)
+
+
+def serve(
+    first: Exploration | None,
+    other: Exploration | None = None,
+    *,
+    port: int,
+    ready: Callable[[str], None],
+) -> None:
+    """Serve the explorer on the loopback until interrupted; ``ready`` gets the address."""
+    with bound(_HOST, check_port(port, who="explore")) as listening:
+        server = server_of(explorer_app(first, other), 2)
+        log_lines(logging.WARNING)
+        listening.listen()
+        ready(f"http://{_HOST}:{listening.getsockname()[1]}/")
+        server.run(sockets=[listening])

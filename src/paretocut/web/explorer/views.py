@@ -1,8 +1,4 @@
-"""Plain data for the page: the run as a whole, each query, the judgements.
-
-Curves run over the cut, ``k = 0..n``. A list too long for a page is thinned: ``ks`` names the cuts
-that are sent, and every column of a view has one value for each of them.
-"""
+"""Plain data for the page: the run as a whole, its gate, two runs, the judgements."""
 
 from __future__ import annotations
 
@@ -10,29 +6,38 @@ import math
 import re
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from paretocut.background import gev_log_cdf
+from paretocut import metrics
 from paretocut.decisions.warnings import WARNINGS
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation.result import DEFAULT, without_answer
-from paretocut.io import write_qrels
-from paretocut.lists import FloatArray, IntArray, RankedList
+from paretocut.judging import JudgingSession
+from paretocut.lists import FloatArray, IntArray
 from paretocut.metrics import is_share
-from paretocut.show.drawing import Picture, of_fit, tail_histogram
+from paretocut.metrics.significance import bootstrap_interval, sign_flip_test
 from paretocut.show.plots import frontier_points
-from paretocut.tail import SurpriseFit
-from paretocut.truncators import Calibrated, Gated, ScoreThreshold
-from paretocut.web.explorer.copied import Code, as_code, saved
-from paretocut.web.explorer.exploration import Exploration, Method
-from paretocut.web.explorer.gate import gate_view
-from paretocut.web.explorer.measuring import CHOICES, LEARNED, known_share, shown_metrics
+from paretocut.truncators import Consensus
+from paretocut.web.explorer.copied import gate_at
+from paretocut.web.explorer.exploration import (
+    LEARNED,
+    Exploration,
+    Method,
+    known_share,
+    shown_metrics,
+)
+from paretocut.web.explorer.query import numbers
 
+Key = Literal["yes", "no", "unsure", "skip", "undo", "more"]
+
+_CHOICES = ("f1", "f1/collection", "f0.5", "f2", "dcg", "penalized_dcg")
+_COMPARED = {"f1": "f1/collection"}  # no run gains from relevant documents that it did not find
 _TEXT = 300  # characters of a text
 _QUICK = 20_000  # judged results; what more of them teach is learned when the run is looked at
+_ANSWERS = {"yes": True, "no": False, "unsure": None}
+_MORE = 50  # answers, after the last one
 
 
 def run_view(run: Exploration) -> dict[str, Any]:
@@ -42,7 +47,9 @@ def run_view(run: Exploration) -> dict[str, Any]:
     first, _ = lists.scores.ends()
     ids = lists.query_ids.tolist()
     k = {key: run.cuts(key).k for key in run.methods}
-    bins = _bins(int(lengths.max(initial=0)))
+    doublings = math.ceil(math.log2(lengths.max(initial=2)))
+    # Bins of k that double in width: 0, 1, 2, 3 to 4, 5 to 8, ...
+    bins = np.array([0, 1, 2, *(2**i + 1 for i in range(1, doublings + 1))])
     texts = run.query_texts
     return {
         "name": run.name,
@@ -56,7 +63,9 @@ def run_view(run: Exploration) -> dict[str, Any]:
             "name": run.metric,
             "label": metric_label(run.metric),
             "share": is_share(run.metric),
-            "choices": {name: metric_label(name) for name in dict.fromkeys((*CHOICES, run.metric))},
+            "choices": {
+                name: metric_label(name) for name in dict.fromkeys((*_CHOICES, run.metric))
+            },
         },
         "protocol": None if run.evaluation is None else run.evaluation.protocol,
         "learns": int(run.judged.sum()) <= _QUICK,
@@ -71,24 +80,21 @@ def run_view(run: Exploration) -> dict[str, Any]:
             "id": ids,
             "text": [texts.get(name, "")[:_TEXT] for name in ids] if texts else None,
             "n": lengths.tolist(),
-            "best": _numbers(np.where(lists.scores.filled, first, np.nan)),
-            "disagreement": _numbers(run.disagreement, 3),
+            "best": numbers(np.where(lists.scores.filled, first, np.nan)),
+            "disagreement": numbers(run.disagreement, 3),
             "warnings": {
                 key: [list(names) for names in run.cuts(key).warnings]
                 for key in k
                 if any(run.cuts(key).warnings)
             },
             "k": {key: column.tolist() for key, column in k.items()},
-            "value": {key: _numbers(run.values(key), 4) for key in k}
-            if run.measured.size
-            else None,
+            "value": {key: numbers(run.values(key), 4) for key in k} if run.measured.size else None,
             "state": _states(run),
         },
     }
 
 
 def metric_label(name: str) -> str:
-    """Return the name of a metric as the page writes it."""
     return name.replace("f", "F", 1) if re.match(r"f\d", name) else name.replace("_", " ")
 
 
@@ -136,16 +142,10 @@ def _states(run: Exploration) -> list[str] | None:
     if run.lists.relevance is None:
         return None
     known = known_share(run.lists)
-    part = np.where(known > 0, "judged in part", "not judged")
-    states = np.where(known == 1, "", part)
-    found: list[str] = np.where(run.none, "no answer", states).tolist()
-    return found
-
-
-def _bins(longest: int) -> IntArray:
-    """Return edges of bins of k that double in width: 0, 1, 2, 3 to 4, 5 to 8, ..."""
-    doublings = math.ceil(math.log2(max(longest, 2)))
-    return np.array([0, 1, 2, *(2**i + 1 for i in range(1, doublings + 1))])
+    states = np.select(
+        [run.none, known == 1, known > 0], ["no answer", "", "judged in part"], "not judged"
+    )
+    return [str(state) for state in states]
 
 
 def frontier_view(run: Exploration) -> dict[str, Any]:
@@ -154,193 +154,76 @@ def frontier_view(run: Exploration) -> dict[str, Any]:
     if not whole.size:
         return {"kept": [], "recall": [], "precision": []}
     kept, recall, precision = frontier_points(run.lists[whole])
-    return {
-        "kept": _numbers(kept),
-        "recall": _numbers(recall, 4),
-        "precision": _numbers(precision, 4),
-    }
+    return {"kept": numbers(kept), "recall": numbers(recall, 4), "precision": numbers(precision, 4)}
 
 
-def query_view(
-    run: Exploration,
-    i: int,
-    *,
-    most_cuts: int = 5000,
-    most_results: int = 200,
-    also: int | None = None,
-    digits: int = 7,
-) -> dict[str, Any]:
-    """Return one list: its scores, the meaning of every cut, and its first results.
-
-    In a list judged in part the judged results come too, and so does the one at rank ``also``.
-    """
-    ranked = run.lists[i]
-    n = len(ranked)
-    cuts = {key: run.cuts(key)[i] for key in run.methods}
-    ks = _thinned(n, most_cuts, [cut.k for cut in cuts.values()])
-    ranks = ks[1:] - 1
-    fit = run.fits[i]
-    curves = run.curves_of(i)
-    part = 0 < known_share(run.lists[i : i + 1])[0] < 1
-    held_out = i in run.measured and run.evaluation and LEARNED in run.evaluation.truncators
-    columns = {
-        "surprise": fit.surprise,
-        "pvalue": fit.pvalues,
-        "evalue": fit.evalues,
-    }
-    gates = (_gate(run, method, i) for method in run.methods.values())
-    return {
-        "index": i,
-        "id": ranked.query_id,
-        "text": run.query_texts.get(ranked.query_id, ""),
-        "n": n,
-        "ks": ks.tolist(),
-        "picture": _pictured(of_fit(fit, ranked.judgements), ranks, digits),
-        **{name: _numbers(column[ranks], digits) for name, column in columns.items()},
-        "curves": {name: _numbers(curve[0, ks], digits) for name, curve in curves.items()} or None,
-        "ends": {name: curve[1:, ks].round(3).tolist() for name, curve in curves.items()}
-        if part
-        else None,
-        "tail": _tail(fit),
-        "methods": {
-            key: {
-                "k": cut.k,
-                "reason": cut.reason,
-                "warnings": list(cut.warnings),
-                "method": cut.method,
-                **{
-                    name: _number(float(curve[0, cut.k]))
-                    for name, curve in curves.items()
-                    if key != LEARNED or held_out
-                },
-            }
-            for key, cut in cuts.items()
-        },
-        "gates": [gate for gate in gates if gate is not None],
-        "results": result_rows(run, i, ranked, _shown(ranked, most_results, also)),
-    }
-
-
-def _pictured(picture: Picture, ranks: IntArray, digits: int) -> dict[str, Any]:
-    """Return the picture of a list as plain values, those at some ranks."""
-    return {
-        "name": picture.name,
-        "values": _numbers(picture.values[ranks], digits),
-        "judgements": _judged(picture.judgements, ranks),
-        "levels": {name: _number(level) for name, level in picture.levels.items()},
-        "window": picture.window,
-        "chance": picture.chance and [_numbers(column, 5) for column in picture.chance],
-    }
-
-
-def _thinned(n: int, most: int, needed: list[int]) -> IntArray:
-    """Return cuts from 0 to n: all of them, or the first half and then fewer and fewer."""
-    if n < most:
-        return np.arange(n + 1)
-    head = np.arange(most // 2)
-    spaced = np.geomspace(max(most // 2, 1), n, most - most // 2)
-    return np.unique(np.concatenate([head, spaced.round().astype(np.int64), needed, [n]]))
-
-
-def _tail(fit: SurpriseFit) -> dict[str, Any] | None:
-    if not fit.fitted:
+def gate_view(run: Exploration) -> dict[str, Any] | None:
+    """Return the best scores of both groups, and the threshold that divides them best."""
+    answered, none = run.best_scores()
+    if not answered.size or not none.size:
         return None
-    drawn = tail_histogram(fit, points=80)
-    # Of m results at or above the threshold, chance brings r with a surprise of log(m / r).
-    rank = np.unique(np.geomspace(1, fit.tests, 300).round().astype(np.int64))
+    sign = 1.0 if run.lists.higher_is_better else -1.0
+    best = gate_check(run, sign * float(none[-1]))["balanced"]
+    if best is None:
+        return None
+    tops = {"answered": (sign * answered).tolist(), "unanswered": (sign * none).tolist()}
+    return {**tops, "threshold": best, "check": gate_check(run, best)}
+
+
+def gate_check(run: Exploration, threshold: float) -> dict[str, Any]:
+    """Return what a gate at this best score does to both groups, as `Gated.evaluate` counts."""
+    filled = run.lists.scores.filled
+    good = np.flatnonzero((known_share(run.lists) > 0) & ~run.none & filled)
+    lists = run.lists[good], run.lists[np.flatnonzero(run.none & filled)]
+    return gate_at(run, Consensus(), threshold).evaluate(*lists).to_dict()
+
+
+def compared_view(run: Exploration, other: Exploration, key: str) -> dict[str, Any]:
+    """Return what a method reaches on each query of both runs, and what the difference shows."""
+    method = run.method(key)
+    if key not in other.methods or method.kind == "learned":
+        problem = f"compare: method must be one that cuts both runs alike, got {method.label}"
+        raise InvalidParameterError(problem)
+    name = _COMPARED.get(run.metric, run.metric)
+    whole = [one.lists.query_ids[known_share(one.lists) == 1].tolist() for one in (run, other)]
+    common = [query for query in whole[0] if query in {*whole[1]}]
+    if not common:
+        problem = "compare: the runs must have fully judged queries in common, got none"
+        raise InvalidParameterError(problem)
+    values, k = [], []
+    for one in (run, other):
+        place = {query: i for i, query in enumerate(one.lists.query_ids.tolist())}
+        at = [place[query] for query in common]
+        k.append(one.cuts(key).k[at])
+        values.append(metrics.get(name)(one.lists[at], k[-1]))
     return {
-        "shape": _number(fit.shape),
-        "scale": _number(fit.scale),
-        "threshold": _number(fit.threshold),
-        "tests": fit.tests,
-        "surprise_of_one": _number(math.log(fit.tests)),  # where the E-value is 1
-        "gof": _number(fit.gof_pvalue),
-        "warnings": list(fit.warnings),
-        "edges": _numbers(drawn.edges),
-        "counts": drawn.counts.tolist(),
-        "grid": _numbers(drawn.grid),
-        "expected": _numbers(drawn.expected),
-        "qq": {
-            "rank": rank.tolist(),
-            "expected": _numbers(np.log(fit.tests / (rank - 0.5))),
-            "observed": _numbers(fit.surprise[rank - 1]),
-        },
+        "names": [run.name, other.name],
+        "method": method.label,
+        "metric": metric_label(name),
+        "verdict": _verdict(values[0], values[1], metric_label(name), method.label),
+        "queries": common,
+        "text": [run.query_texts.get(query, "")[:300] for query in common],
+        "values": [own.round(4).tolist() for own in values],
+        "k": [own.tolist() for own in k],
     }
 
 
-def _gate(run: Exploration, method: Method, i: int) -> dict[str, Any] | None:
-    """Return where the best score lies among those of queries without an answer."""
-    gated = method.truncator
-    lists = run.lists[i : i + 1]
-    if not isinstance(gated, Gated) or not lists.scores.values.size:
-        return None
-    background = gated.background
-    nonsense = None
-    if isinstance(gated, Calibrated):
-        nonsense = gated.nonsense_
-        lists = gated.scaled(lists, run.queries and run.queries[i : i + 1])
-    best = float(lists.scores[0][0])
-    sign = 1.0 if background.higher_is_better else -1.0
-    threshold = gated.threshold()
-    middle, spread = background.loc, background.scale
-    ends = [middle - 4 * spread, middle + 8 * spread, sign * best, sign * threshold]
-    if nonsense is not None:
-        ends += [float(nonsense.min()), float(nonsense.max())]
-    grid = np.linspace(min(ends), max(ends), 121)
-    share = np.diff(np.exp(gev_log_cdf(grid, shape=background.shape, loc=middle, scale=spread)))
-    return {
-        "key": method.key,
-        "best": _number(best),
-        "threshold": _number(threshold),
-        "pvalue": _number(float(background.pvalue(lists)[0])),
-        "answers": bool(background.answers(lists, gated.alpha)[0]),
-        "grid": _numbers(sign * (grid[1:] + grid[:-1]) / 2),
-        "share": _numbers(share),
-        "nonsense": None if nonsense is None else _numbers(sign * np.sort(nonsense), 5)[:400],
-    }
-
-
-def _shown(ranked: RankedList, most: int, also: int | None) -> list[int]:
-    """Return the ranks of the results that are sent."""
-    shown = set(range(min(len(ranked), most)))
-    if ranked.relevance is not None and ranked.relevant is None:
-        shown |= set(np.flatnonzero(~np.isnan(ranked.relevance)).tolist())
-    if also is not None and 0 <= also < len(ranked):
-        shown.add(also)
-    return sorted(shown)
-
-
-def result_rows(
-    run: Exploration, i: int, ranked: RankedList, shown: list[int]
-) -> list[dict[str, Any]]:
-    """Return the results at these ranks."""
-    parts = run.lists.parts
-    judged = _judged(ranked.judgements, shown)
-    rows = []
-    for place, rank in enumerate(shown):
-        name = None if ranked.doc_ids is None else str(ranked.doc_ids[rank])
-        row: dict[str, Any] = {
-            "rank": rank,
-            "id": name,
-            "score": _number(float(ranked.scores[rank])),
-            "relevant": None if judged is None else judged[place],
-        }
-        if name is not None and name in run.doc_texts:
-            row["text"] = run.doc_texts[name][:_TEXT]
-        if parts is not None:
-            row["parts"] = [
-                {"score": _number(float(scores[i][rank])), "rank": int(ranks[i][rank])}
-                for scores, ranks in zip(parts.scores, parts.ranks, strict=True)
-            ]
-        rows.append(row)
-    return rows
-
-
-def _judged(judgements: FloatArray | None, ranks: IntArray | list[int]) -> list[int | None] | None:
-    """Return 1, 0 or None (not judged) for each of these results."""
-    if judgements is None:
-        return None
-    return [None if np.isnan(known) else int(known) for known in judgements[ranks]]
+def _verdict(a: FloatArray, b: FloatArray, unit: str, method: str) -> str:
+    """Return how often each run wins, and whether the queries can tell which is better."""
+    gain = a - b
+    wins, losses = int(np.sum(gain > 5e-4)), int(np.sum(gain < -5e-4))
+    few = "query" if wins == 1 else "queries"
+    ties = gain.size - wins - losses
+    (low,), (high,) = bootstrap_interval(gain[:, None])
+    pvalue = float(sign_flip_test(gain[:, None])[0])
+    shown = "< 0.001" if pvalue < 0.001 else f"= {pvalue:.3f}"
+    told = f"(95 % interval {low:+.3f} to {high:+.3f}, p {shown})"
+    unsure = "" if pvalue < 0.05 else f": {gain.size:,} queries are too few to tell them apart"
+    return (
+        f"Cut by {method}, the first run has a mean {unit} of {a.mean():.3f}, the second "
+        f"{b.mean():.3f}. The first wins on {wins:,} {few} and loses on {losses:,}; {ties:,} are "
+        f"equal. The mean difference is {gain.mean():+.3f} {told}{unsure}."
+    )
 
 
 def judged_counts(run: Exploration) -> dict[str, int]:
@@ -370,43 +253,53 @@ def judging_view(run: Exploration, i: int) -> dict[str, Any]:
     return view
 
 
-def qrels_view(run: Exploration) -> str:
-    """Return the judgements as TREC qrels."""
-    if run.lists.relevance is None:
-        raise InvalidParameterError("qrels: there must be a judgement, got none")
-    return saved(lambda path: write_qrels(path, run.lists))
+def question_view(run: Exploration) -> dict[str, Any]:
+    """Return the question to ask, how many were answered, and what is known by now."""
+    asking = run.asking
+    if run.lists.doc_ids is None:
+        return {"stopped": "This run names no documents, so there is nothing to read.", "next": ""}
+    asked, planned, counts = asking.next(), isinstance(asking, JudgingSession), judged_counts(run)
+    view: dict[str, Any] = {
+        "answers": asking.answers,
+        "budget": asking.budget,
+        "summary": asking.summary(),
+        "stopped": asking.stopped,
+        "planned": planned,
+        "more": planned and asking.answers >= asking.budget,
+        "said": [] if isinstance(asking, JudgingSession) else asking.summaries(),
+        "far": f"{counts['judged']:,} results judged, {counts['relevant']:,} of them relevant, "
+        f"in {counts['lists']:,} of {len(run.lists):,} queries",
+    }
+    if asked is None and planned and not view["more"]:
+        view["next"] = (
+            "All results are judged: those that the judgements do not name count as not relevant. "
+            "To be asked about them, start with --unjudged unknown."
+        )
+    if asked is not None:
+        view |= {
+            "i": asked.list_index,
+            "rank": asked.rank,
+            "query": run.query_texts.get(asked.query_id, asked.query_id),
+            "query_id": asked.query_id,
+            "doc": asked.doc_id,
+            "text": run.doc_texts.get(str(asked.doc_id)),
+        }
+    return view
 
 
-def copy_view(run: Exploration, key: str | None, i: int, k: int) -> dict[str, Any]:
-    """Return a method as code; without a key, the cut ``k`` of list ``i`` as a score threshold."""
-    lists = run.lists
-    scores = lists[i].scores
-    if not 0 <= k <= scores.size:
-        raise InvalidParameterError(f"copy: k must be in 0..{scores.size}, got {k}")
-    if key is not None:
-        code, truncator = run.method(key).code, run.method(key).truncator
+def press(run: Exploration, key: Key, i: int, rank: int) -> dict[str, Any]:
+    """Do what a key says about the question ``(i, rank)``, and return the next question."""
+    asking = run.asking
+    asked = asking.next()
+    if key == "undo":
+        asking.undo()
+    elif key == "more":
+        run.session.budget = run.session.answers + _MORE
+    elif asked is None or (asked.list_index, asked.rank) != (i, rank):
+        raise InvalidParameterError("this question was answered in another window", who="judge")
+    elif key == "skip":
+        run.session.skip_query()
     else:
-        threshold = 0.0
-        if k > 0:
-            threshold = float(scores[k - 1])
-        elif scores.size:
-            better = np.inf if lists.higher_is_better else -np.inf
-            threshold = float(np.nextafter(scores[0], better))
-        truncator = ScoreThreshold("raw", threshold)
-        python = f"pc.truncators.{truncator!r}.cut_batch(lists)"
-        code = Code(python, method=f"raw:threshold={threshold!r}")
-    return as_code(run.source, lists, code, truncator)
-
-
-def _number(value: float, digits: int = 7) -> float | None:
-    """Return a number with this many digits, or None for NaN, which JSON lacks."""
-    return float(f"{value:.{digits}g}") if math.isfinite(value) else None
-
-
-def _numbers(values: NDArray[Any], digits: int = 7) -> list[float | None]:
-    x = np.asarray(values, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        unit = 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(x))))
-        rounded = np.round(x * unit) / unit
-    rounded = np.where(np.isfinite(rounded), rounded, x)  # 0, and what is too small to round
-    return [value if math.isfinite(value) else None for value in rounded.tolist()]
+        asking.answer(_ANSWERS[key])
+    run.take_judgements()
+    return question_view(run)

@@ -2,11 +2,16 @@
 
 import { el, number, share, svg, whole } from "./dom.js";
 import { axisX, canvas, draggable, linear, picture } from "./scale.js";
-import { inReport, loadGate } from "./source.js";
+import { inReport, loadCheck, loadGate } from "./source.js";
 import { state, update } from "./state.js";
 import { takeAway } from "./takeaway.js";
 
 const BINS = 48;
+
+function told({ count, total, interval: [low, high] }, others = false) {
+  const [n, from, to] = others ? [total - count, 1 - high, 1 - low] : [count, low, high];
+  return `${whole(n)} of ${whole(total)} questions (${share(n / total)}; ${share(from)} to ${share(to)})`;
+}
 
 export function gateChoice(run) {
   const groups = [["with an answer", run.gate.answered], ["without an answer", run.gate.unanswered]];
@@ -16,19 +21,33 @@ export function gateChoice(run) {
   const step = (high - low || 1) / 200;
   const words = el("p", { id: "gate-words", role: "status" });
   let move = () => {};
-  const at = () => state.gate ?? run.gate.threshold;
-  const passed = (tops) => tops.filter((x) => (up ? x >= at() : x <= at())).length;
+  const at = () => (inReport ? null : state.gate) ?? run.gate.threshold;
+  let said = null, asking = false;
 
   function set(threshold) {
     update({ gate: threshold === null ? null : Number(Math.min(Math.max(threshold, low), high + step).toPrecision(5)) });
     paint();
   }
   function paint() {
-    const [good, others] = groups.map(([, tops]) => passed(tops));
-    const [n, none] = groups.map(([, tops]) => tops.length);
-    words.replaceChildren("A gate at ", el("b", {}, number(at(), 4)), ` keeps ${whole(good)} of ${whole(n)} questions with an answer (${share(good / n)}) `
-      + `and refuses ${whole(none - others)} of ${whole(none)} without one (${share(1 - others / none)}).`);
     move();
+    say();
+  }
+  async function say() {
+    if (asking) return; // the last place is asked for when the answer comes
+    asking = true;
+    try {
+      while (said !== at()) {
+        const place = at(), check = place === run.gate.threshold ? run.gate.check : await loadCheck(place);
+        said = place;
+        words.replaceChildren("A gate at ", el("b", {}, number(place, 4)), ` keeps ${told(check.left_empty, true)} with an answer and refuses ${told(check.refused)} without one. `
+          + "The ranges are 95 % intervals for all such questions.");
+        move();
+      }
+    } catch (error) {
+      words.textContent = error.message;
+    } finally {
+      asking = false;
+    }
   }
   const chart = picture(null, (width) => {
     const left = 8, right = width - 8, row = 84, bottom = 2 * row + 12;
@@ -44,7 +63,7 @@ export function gateChoice(run) {
     const clip = svg("rect", { y: 0, height: bottom });
     const line = svg("line", { class: "cut-line", y1: 0, y2: bottom });
     const grip = svg("g", { class: "grip" }, svg("rect", { x: -32, y: -12, width: 64, height: 24, rx: 12 }), svg("text", { y: 4.5, "text-anchor": "middle" }));
-    const slider = svg("g", { class: "cut", id: "gate-slider", role: "slider", tabindex: 0, "aria-label": `Gate: lowest ${best} that is answered`, "aria-valuemin": low, "aria-valuemax": high }, line, grip);
+    const slider = svg("g", { class: "cut", id: "gate-slider", ...(!inReport && { role: "slider", tabindex: 0, "aria-label": `Gate: lowest ${best} that is answered`, "aria-valuemin": low, "aria-valuemax": high }) }, line, grip);
     const image = canvas(width, bottom + 34, svg("clipPath", { id: "gate-clip" }, clip),
       axisX(x, x.ticks(width < 520 ? 5 : 8), { top: bottom, bottom, label: { text: best, x: right, anchor: "end" } }),
       bars, svg("rect", { class: "pane", x: 0, y: 0, width, height: bottom + 20 }), slider);
@@ -58,10 +77,11 @@ export function gateChoice(run) {
       line.setAttribute("x2", px);
       grip.setAttribute("transform", `translate(${Math.min(Math.max(px, 34), width - 34)} ${row + 6})`);
       grip.lastChild.textContent = number(at(), 4);
+      if (inReport) return;
       slider.setAttribute("aria-valuenow", at());
       slider.setAttribute("aria-valuetext", words.textContent);
     };
-    draggable(image, slider, {
+    if (!inReport) draggable(image, slider, {
       moved: (px) => set(x.invert(px)),
       stepped: (by) => set(at() + Math.min(Math.max(by, -201), 201) * step * (up ? 1 : -1)),
       reset: () => set(null),

@@ -37,6 +37,8 @@ export async function loadQuery(i) {
 export const loadCode = (i, k, method) =>
   asked(`${here()}/copy?${new URLSearchParams({ i, k, ...(method === null ? {} : { method }) })}`);
 export const loadGate = (method, threshold) => asked(`${here()}/gate?${new URLSearchParams({ method, threshold })}`);
+export const loadCheck = async (threshold) =>
+  (inReport ? report.run.gate.check : asked(`${here()}/gate?${new URLSearchParams({ threshold })}`));
 export const loadJudging = (i) => asked(`${here()}/judging/${i}`);
 export const loadQuestion = () => asked(`${here()}/question`);
 export const pressKey = (key, i, rank) => asked(`${here()}/answer`, sent({ key, i, rank }));
