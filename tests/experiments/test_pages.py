@@ -24,7 +24,7 @@ EXPERIMENTS = sorted(
 EVIDENCE = ROOT / "docs" / "evidence"
 BY_HAND = {EVIDENCE / "research-notes.md"}
 SHORT = 1200  # words
-WHOLE = {"accept", "calibrate", "stop"}  # measured as a whole only
+WHOLE = {"frozen", "accept", "calibrate", "stop"}  # measured as a whole only
 GUIDES = ("accept", "calibrate", "judge", "fuse")
 
 
