@@ -24,7 +24,8 @@ std::uint8_t of_gaps(const double* x, std::int64_t n) {
     // that of the middle half, because one far outlier must not make ties of all the others.
     // Differences of quarters cannot overflow.
     const double spread = 0.25 * x[n / 4] - 0.25 * x[n * 3 / 4];
-    const double least = spread * std::min(3e-6, 0.01 / static_cast<double>(n));
+    const double least = std::max(spread * std::min(3e-6, 0.01 / static_cast<double>(n)),
+                                  x[0] >= 1.0 ? 0.25 * 1.5e-6 : 0.0);
     std::int64_t ties = 0, pairs = -1, small = 0;
     double before = 0.0;
     for (std::int64_t i = 1; i < n; ++i) {
@@ -47,10 +48,13 @@ struct Weights {
     int count;
 };
 
-constexpr Weights kWeights[] = {{{1}, 1},        {{1, 1}, 2},     {{0.5, 0.5}, 2},
-                                {{0.6, 0.4}, 2}, {{0.7, 0.3}, 2}, {{0.75, 0.25}, 2},
-                                {{0.8, 0.2}, 2}, {{0.9, 0.1}, 2}, {{2.0 / 3, 1.0 / 3}, 2},
-                                {{2, 1}, 2},     {{1, 1, 1}, 3},  {{1.0 / 3, 1.0 / 3, 1.0 / 3}, 3}};
+// Simple proportions of weights. Engines take them as they are, so that they sum to one, or so that
+// the largest is one.
+constexpr Weights kProportions[] = {
+    {{1}, 1},       {{1, 1}, 2},    {{2, 1}, 2},    {{3, 1}, 2},    {{3, 2}, 2},    {{4, 1}, 2},
+    {{7, 3}, 2},    {{9, 1}, 2},    {{11, 9}, 2},   {{13, 7}, 2},   {{17, 3}, 2},   {{19, 1}, 2},
+    {{1, 1, 1}, 3}, {{2, 1, 1}, 3}, {{2, 2, 1}, 3}, {{3, 1, 1}, 3}, {{3, 2, 1}, 3}, {{4, 3, 3}, 3},
+    {{5, 3, 2}, 3}, {{5, 4, 1}, 3}, {{6, 3, 1}, 3}, {{7, 2, 1}, 3}, {{8, 1, 1}, 3}};
 
 // How exactly the sums of a fusion are met, and from which rank on they are no longer looked for.
 struct Lattice {
@@ -94,17 +98,27 @@ bool fused(const double* x, std::int64_t n) {
     if (!(head[distinct - 1] > 0.0)) return false;
     if (rounded) return x[0] <= 4.0 / 61;
     if (distinct < 5) return false;
-    for (const double constant : {60.0, 2.0, 1.0}) {
-        for (const Weights& weights : kWeights) {
-            const double most = (weights.of[0] + weights.of[1] + weights.of[2]) / constant;
-            if (head[0] > most * (1.0 + 1e-6)) continue;
-            // Numbers of single precision are so coarse that deep ranks would match any of them.
-            const double deepest = !single ? 2000 : weights.count == 3 ? 200 : 1000;
-            const double error = single ? 1.2e-7 : 1e-13;
-            if (std::all_of(head.begin(), head.begin() + distinct, [&](double score) {
-                    return on_lattice(score, weights, {constant, deepest, error * score});
-                }))
-                return true;
+    for (const Weights& parts : kProportions) {
+        // Three rankings have very many sums, and numbers of single precision are coarse: with deep
+        // ranks they would match anything, slowly.
+        const double deepest = (single ? 1000 : 2000) / (parts.count == 3 ? 10 : 1);
+        const double error = single ? 1.2e-7 : 1e-13;
+        const double sum = parts.of[0] + parts.of[1] + parts.of[2];
+        for (const double unit : {1.0, sum, parts.of[0]}) {
+            Weights weights = parts;
+            for (double& weight : weights.of) weight /= unit;
+            for (const double constant : {60.0, 2.0, 1.0}) {
+                // Only scores below 0.1 are worth the search for unequal weights of three.
+                if (parts.count == 3 && parts.of[0] > parts.of[2] && constant < 60.0) break;
+                // The best is at least as good as the first result of the heaviest ranking.
+                if (head[0] > sum / unit / constant * (1.0 + 1e-6) ||
+                    head[0] < parts.of[0] / unit / (constant + 1.0) * (1.0 - 1e-6))
+                    continue;
+                if (std::all_of(head.begin(), head.begin() + distinct, [&](double score) {
+                        return on_lattice(score, weights, {constant, deepest, error * score});
+                    }))
+                    return true;
+            }
         }
     }
     return false;

@@ -17,10 +17,15 @@ from paretocut.lists import Ragged
 Array = NDArray[np.float64]
 
 
-WEIGHTS = (
-    *((1.0,), (1.0, 1.0), (0.5, 0.5), (0.6, 0.4), (0.7, 0.3), (0.75, 0.25), (0.8, 0.2), (0.9, 0.1)),
-    *((2 / 3, 1 / 3), (2.0, 1.0), (1.0, 1.0, 1.0), (1 / 3, 1 / 3, 1 / 3)),
+PROPORTIONS = (
+    *((1,), (1, 1), (2, 1), (3, 1), (3, 2), (4, 1), (7, 3), (9, 1), (11, 9), (13, 7), (17, 3)),
+    (19, 1),
 )
+WEIGHTS = [
+    tuple(part / unit for part in parts)
+    for parts in PROPORTIONS  # of three rankings there are too many sums to try them all
+    for unit in (1, sum(parts), parts[0])
+]
 
 
 def on_lattice(
@@ -51,9 +56,9 @@ def from_reciprocal_ranks(x: list[float]) -> bool:
     error, deepest = (1.2e-7, 1000) if single else (1e-13, 2000)
     return len(distinct) >= 5 and any(
         all(on_lattice(value, weights, c, deepest, error * value) for value in distinct)
-        for weights in WEIGHTS[:-2]  # of three rankings there are too many sums to try them all
+        for weights in WEIGHTS
         for c in (60.0, 2.0, 1.0)
-        if x[0] <= (1 + 1e-6) * sum(weights) / c
+        if (1 - 1e-6) * weights[0] / (c + 1) <= x[0] <= (1 + 1e-6) * sum(weights) / c
     )
 
 
@@ -62,6 +67,7 @@ def obvious(x: list[float]) -> dict[str, bool]:
     n = len(x)
     quarters = [value / 4 for value in x]  # whose differences cannot overflow
     least = (quarters[n // 4] - quarters[3 * n // 4]) * min(3e-6, 0.01 / n)
+    least = max(least, 0.25 * 1.5e-6 if x[0] >= 1 else 0)
     gaps = [first - second for first, second in itertools.pairwise(quarters)]
     logs = [math.log(gap) for gap in gaps if gap > least]
     steps = [abs(second - first) for first, second in itertools.pairwise(logs)]
@@ -179,6 +185,35 @@ def test_fused_lists_of_real_rankings_are_recognised(
     assert np.mean(found) >= 0.95
 
 
+THREE_ARMS = {
+    "dl": [f"dl/runs/dl2019-{name}" for name in ("ance", "bert-rerank", "bm25")],
+    "robust04": [
+        f"robust04/runs/trec2003-{name}" for name in ("pircRBa1", "THUIRr0301", "UIUC03Rd1")
+    ],
+}
+
+
+@pytest.mark.parametrize("name", THREE_ARMS)
+@pytest.mark.parametrize(
+    "weights",
+    [(0.5, 0.3, 0.2), (0.4, 0.3, 0.3), (0.6, 0.2, 0.2), (2, 1, 1), (1, 0.5, 0.5), (3, 2, 1)],
+)
+def test_three_real_rankings_with_simple_weights_are_recognised(
+    shared_data: Path, name: str, weights: tuple[float, ...]
+) -> None:
+    runs = [pc.io.read_trec(shared_data / f"{file}.run.gz") for file in THREE_ARMS[name]]
+    arms = [dict(zip(run.query_ids, run.doc_ids or (), strict=True)) for run in runs]
+    queries = [query for query in arms[0] if all(query in arm for arm in arms)][:40]
+    lists = [
+        scores.astype(kind).astype(float)
+        for query in queries
+        for keep in (10, 20, 50)
+        for scores in [fused_ranks([list(arm[query][:100]) for arm in arms], weights, 60.0, keep)]
+        for kind in (np.float32, np.float64)
+    ]
+    assert np.mean(diagnose(Ragged.from_any(lists))["rank_only_scores"]) >= 0.95
+
+
 def test_measured_scores_are_not_taken_for_fused_or_rescaled_ones(shared_data: Path) -> None:
     for folder in ("squad2", "med", "clinc150", "nfcorpus", "abt_buy", "locomo_a"):
         for name in ("bm25", "minilm"):
@@ -186,6 +221,9 @@ def test_measured_scores_are_not_taken_for_fused_or_rescaled_ones(shared_data: P
             found = diagnose(scores)
             assert not found["rank_only_scores"].any(), (folder, name)
             assert not found["rescaled_scores"].any(), (folder, name)
+    # An engine that breaks ties by a millionth; neighbouring gaps of a millionth are no ranks.
+    run = pc.io.read_trec(shared_data / "rlt4reranking" / "dl19-bm25.run.gz")
+    assert not diagnose(run.scores)["rank_only_scores"].any()
     # Saturated scores crowd around the reciprocals of a few integers; one list was taken for ranks.
     run = pc.io.read_trec(shared_data / "robust04" / "runs" / "drmm-sigmoid-trec8.run.gz")
     assert not diagnose(run.scores)["rank_only_scores"].any()
