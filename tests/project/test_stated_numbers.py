@@ -12,8 +12,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = (
     "README.md",
-    "docs/expect.md",
-    "docs/rag-engineer.md",
     "docs/quickstart.md",
     "docs/judge.md",
 )
