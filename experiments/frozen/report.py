@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from experiments.data import ROOT
 from experiments.frozen.measure import (
     ACCEPT_LEVEL,
     COMPARISONS,
@@ -17,7 +18,7 @@ from experiments.frozen.measure import (
     RESAMPLES,
 )
 from experiments.intervals import gain_over, interval_over
-from experiments.pages import fill, gain, share, table
+from experiments.pages import between, fill, gain, share, table
 from experiments.results import read
 
 __all__ = ["facts", "pages"]
@@ -29,6 +30,19 @@ SHOWN = (
     *("second-nearest word", "unjudged lists", "default", "0.8 of the best", "largest gap"),
     *("first ten", "oracle"),
 )
+FRONT = {
+    "Consensus, learned": "`Consensus().fit(judged)`",
+    "min-max, learned": "a learned threshold on min-max scores",
+    "best k": "a learned number of results",
+    "number": "`expect=` the mean number",
+    "right word": "`expect=` the right word",
+    "second-nearest word": "`expect=` the second-nearest word",
+    "unjudged lists": "`Consensus().fit(unjudged)`",
+    "default": "`pc.cut(scores)`",
+    "0.8 of the best": "0.8 of the best score",
+    "largest gap": "the largest gap",
+    "first ten": "the first ten",
+}
 WORDS = {"f1": "F1, recall of the list", "f1/collection": "F1, of the collection", "gain": "gain"}
 
 
@@ -37,7 +51,10 @@ def pages() -> dict[str, str]:
     content = read("frozen")
     about = {"commit": content["commit"]}
     words = Path(__file__).with_name("page.md")
-    return {"docs/evidence/frozen.md": fill(words, about | facts(content))}
+    return {
+        "docs/evidence/frozen.md": fill(words, about | facts(content)),
+        "README.md": between(ROOT / "README.md", "frozen", _front(content)),
+    }
 
 
 def facts(content: Content) -> dict[str, Any]:
@@ -61,6 +78,21 @@ def facts(content: Content) -> dict[str, Any]:
         "fusion": _fusion(content["fusion"]),
         "fusion_verdicts": _fusion_verdicts(content["fusion"]),
     }
+
+
+def _front(content: Content) -> str:
+    """Return the table of README: what is ahead first, and first what is most surely ahead."""
+    lines = []
+    for ours, rival in COMPARISONS:
+        pairs = _by_collection(
+            content["rows"], lambda row, a=ours, b=rival: [row["means"][x][0] for x in (a, b)]
+        )
+        mine, other = np.mean(pairs, axis=0)
+        found = gain_over(pairs)
+        cells = [FRONT[ours], f"{mine:.3f}", FRONT[rival], f"{other:.3f}", gain(found)]
+        lines.append((found[1] <= 0, -found[1], [*cells, verdict(found)]))
+    head = ["cut", "F1", "against", "F1", "gain (95 % interval)", "verdict"]
+    return table(head, [cells for *_, cells in sorted(lines)])
 
 
 def verdict(interval: Sequence[float]) -> str:
