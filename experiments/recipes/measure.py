@@ -110,13 +110,13 @@ def _whether(name: str, off: Sequence[str]) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     order, others = rng.permutation(len(good)), rng.permutation(len(off))
     ways: dict[str, list[dict[str, float]]] = {}
-    bare = pc.calibrate(search, texts)
+    bare = pc.calibrate(search.many, texts, batch=True)
     for part in (0, 1):
         log, test = ([good[i] for i in order[p::2]] for p in (part, 1 - part))
         seen, new = ([off[i] for i in others[p::2]] for p in (part, 1 - part))
         limit = _threshold(_tops(search, log), _tops(search, seen))
         gates: dict[str, Any] = {"0.3": 0.3, "0.5": 0.5, "texts": bare}
-        gates |= {"log": pc.calibrate(search, texts, queries=log), "tuned": limit}
+        gates |= {"log": pc.calibrate(search.many, texts, queries=log, batch=True), "tuned": limit}
         for way, gate in gates.items():
             rates = {"good": _empty(gate, search, test), "off": _empty(gate, search, new)}
             ways.setdefault(way, []).append(rates)
@@ -150,24 +150,29 @@ def memory() -> dict[str, Any]:
         said = [list(texts.values())[i] for i in own]
         search = Cosine(f"recipes locomo {chat}", said)
         search.learn([text for part in asked.values() for text in part])
-        gates[chat] = pc.calibrate(search, said, expect="one")
+        gates[chat] = pc.calibrate(search.many, said, batch=True)
         for kind, questions in asked.items():
             found = RankedLists([search(text) for text in questions])
             refused[kind] += (gates[chat].predict(found) == 0).tolist()
             for limit, kept in limits.items():
                 kept[kind] += (_tops(search, questions) < float(limit)).tolist()
-    gated = np.zeros(len(lists), dtype=np.int64)
+    answered = np.zeros(len(lists), dtype=np.int64)
     chats = np.array([name.partition("-")[0] for name in lists.query_ids.tolist()])
     for chat, gate in gates.items():
-        gated[chats == chat] = gate.predict(_bare(lists[chats == chat]))
+        answered[chats == chat] = gate.predict(_bare(lists[chats == chat])) > 0
     rules: dict[str, Truncator] = {
         "first five": FixedK(5),
         "cosine 0.3": ScoreThreshold("raw", 0.3),
         "cosine 0.5": ScoreThreshold("raw", 0.5),
         'expect="one"': Consensus(expect="one"),
+        'expect="few"': Consensus(expect="few"),
+        "no word": Consensus(),
     }
-    kept = {rule: _row(lists, t.predict(_bare(lists))) for rule, t in rules.items()}
-    kept["calibrate"] = _row(lists, gated)
+    cuts = {rule: t.predict(_bare(lists)) for rule, t in rules.items()}
+    kept = {rule: _row(lists, k) for rule, k in cuts.items()}
+    for word in ("one", "few"):
+        rule = f'expect="{word}"'
+        kept[f"calibrate, {rule}"] = _row(lists, cuts[rule] * answered)
     return {
         "queries": len(lists),
         "asked": {kind: len(values) for kind, values in refused.items()},
@@ -206,26 +211,33 @@ def tools() -> dict[str, Any]:
     right = order == np.array([names.index(row["intent"]) for row in good])[:, None]
     lists = RankedLists(np.take_along_axis(scores, order, axis=1), right)
     outside = RankedLists([np.sort(of_tools(text))[::-1] for text in off])
-    gate = pc.calibrate(
-        lambda question: np.sort(of_tools(question))[::-1], list(texts.values()), expect="one"
-    )
+
+    def many(questions: Sequence[str]) -> list[Array]:
+        examples.learn(questions)
+        return [np.sort(of_tools(question))[::-1] for question in questions]
+
+    gate = pc.calibrate(many, list(texts.values()), batch=True)
     rules: dict[str, Truncator] = {
         "first five": FixedK(5),
         "first ten": FixedK(10),
         "cosine 0.5": ScoreThreshold("raw", 0.5),
         'expect="one"': Consensus(expect="one"),
         'expect="few"': Consensus(expect="few"),
-        "calibrate": gate,
+        "no word": Consensus(),
     }
+    pairs = {rule: (t.predict(_bare(lists)), t.predict(outside) > 0) for rule, t in rules.items()}
+    answered, passed = gate.predict(_bare(lists)) > 0, gate.predict(outside) > 0
+    for word in ("one", "few"):
+        rule = f'expect="{word}"'
+        pairs[f"calibrate, {rule}"] = (pairs[rule][0] * answered, passed)
     found = {}
-    for rule, t in rules.items():
-        k = t.predict(_bare(lists))
+    for rule, (k, shown) in pairs.items():
         seen = [bool(own[:n].any()) for own, n in zip(lists.relevant, k, strict=True)]
         found[rule] = {
             "kept": float(k.mean()),
             "most": int(k.max()),
             "right": float(np.mean(seen)),
-            "refused": float(np.mean(t.predict(outside) == 0)),
+            "refused": float(np.mean(~shown)),
         }
     return {"queries": len(good), "outside": len(off), "tools": len(names), "rows": found}
 
@@ -323,6 +335,11 @@ class Cosine:
 
     def __call__(self, question: str) -> Array:
         return np.sort(self.all(question))[::-1][:100]
+
+    def many(self, questions: Sequence[str]) -> list[Array]:
+        """Return the best scores for each question."""
+        self.learn(questions)
+        return [self(question) for question in questions]
 
 
 @once

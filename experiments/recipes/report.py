@@ -81,7 +81,7 @@ def _of(name: str, queries: int, what: str = "questions") -> str:
 
 def _shown(rule: str) -> str:
     """Return how a rule is written: ours as code."""
-    if rule.startswith("expect"):
+    if rule.startswith("expect="):
         return f"`{rule.removesuffix(', logits')}`" + (", logits" if "logits" in rule else "")
     named = {
         "no word": "no word: `pc.cut(scores)`",
@@ -91,7 +91,10 @@ def _shown(rule: str) -> str:
         "score 0.5": "probability of 0.5 or more",
         "score 0.9": "probability of 0.9 or more",
         "learned": "`Consensus().fit(lists)`, other half of the queries",
-        "calibrate": '`pc.calibrate(...)`, `expect="one"`',
+        **{
+            f'calibrate, expect="{word}"': f'`pc.calibrate(search, texts, expect="{word}")`'
+            for word in ("one", "few")
+        },
     }
     return named.get(rule, rule)
 
@@ -148,7 +151,7 @@ def _reranker(content: Content) -> str:
 def _memory(content: Content) -> str:
     asked, rows = content["asked"], []
     for rule, row in content["rows"].items():
-        refused = content["refused"].get(rule)
+        refused = content["refused"].get(rule.partition(", ")[0])
         told = [share(refused[kind]) if refused else "0 %" for kind in ("on topic", "off topic")]
         rows.append([_shown(rule), f"{row['kept']:.1f}", share(row["found"]), *told])
     head = [
