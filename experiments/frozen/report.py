@@ -31,18 +31,20 @@ SHOWN = (
     *("first ten", "oracle"),
 )
 FRONT = {
-    "Consensus, learned": "`Consensus().fit(judged)`",
-    "min-max, learned": "a learned threshold on min-max scores",
-    "best k": "a learned number of results",
-    "number": "`expect=` the mean number",
-    "right word": "`expect=` the right word",
-    "second-nearest word": "`expect=` the second-nearest word",
-    "unjudged lists": "`Consensus().fit(unjudged)`",
-    "default": "`pc.cut(scores)`",
-    "0.8 of the best": "0.8 of the best score",
-    "largest gap": "the largest gap",
-    "first ten": "the first ten",
+    "Consensus, learned": ("half of the queries, judged", "`Consensus().fit(judged)`"),
+    "number": ("the mean number of good results", "`pc.cut(scores, expect=7)`"),
+    "right word": ("the right word", '`pc.cut(scores, expect="few")`'),
+    "second-nearest word": ("a wrong word, the second-nearest", "the same"),
+    "unjudged lists": ("unjudged lists", "`Consensus().fit(lists)`"),
+    "default": ("nothing", "`pc.cut(scores)`"),
+    "min-max, learned": ("a learned min-max threshold", ""),
+    "best k": ("a learned k", ""),
+    "0.8 of the best": ("0.8 of the best score", ""),
+    "largest gap": ("the largest gap", ""),
+    "first ten": ("the first ten", ""),
 }
+OURS = {ours for ours, _ in COMPARISONS}
+FOUND = {"ahead": "ahead of", "behind": "behind", "not shown": "not shown against"}
 WORDS = {"f1": "F1, recall of the list", "f1/collection": "F1, of the collection", "gain": "gain"}
 
 
@@ -81,18 +83,30 @@ def facts(content: Content) -> dict[str, Any]:
 
 
 def _front(content: Content) -> str:
-    """Return the table of README: what is ahead first, and first what is most surely ahead."""
-    lines = []
+    """Return the table of README: each F1 once, and first what is most surely ahead."""
+    rows = content["rows"]
+    means = {name: np.mean(_by_collection(rows, _f1_of(name))) for name in FRONT}
+    told: dict[str, list[tuple[float, str, str]]] = {}
     for ours, rival in COMPARISONS:
-        pairs = _by_collection(
-            content["rows"], lambda row, a=ours, b=rival: [row["means"][x][0] for x in (a, b)]
-        )
-        mine, other = np.mean(pairs, axis=0)
-        found = gain_over(pairs)
-        cells = [FRONT[ours], f"{mine:.3f}", FRONT[rival], f"{other:.3f}", gain(found)]
-        lines.append((found[1] <= 0, -found[1], [*cells, verdict(found)]))
-    head = ["cut", "F1", "against", "F1", "gain (95 % interval)", "verdict"]
-    return table(head, [cells for *_, cells in sorted(lines)])
+        both = (_f1_of(ours), _f1_of(rival))
+        found = gain_over(_by_collection(rows, lambda row, f=both: [x(row) for x in f]))
+        against = "no word" if rival in OURS else f"{FRONT[rival][0]} ({means[rival]:.3f})"
+        told.setdefault(ours, []).append((found[1], FOUND[verdict(found)], against))
+    order = sorted(told, key=lambda name: -max(told[name])[0])
+    lines = []
+    for name in order:
+        words: dict[str, list[str]] = {}
+        for _, word, against in sorted(told[name], reverse=True):
+            words.setdefault(word, []).append(against)
+        verdicts = "; ".join(f"{word} {', '.join(rivals)}" for word, rivals in words.items())
+        lines.append([*FRONT[name], f"{means[name]:.3f}", verdicts])
+    head = ["you know", "you write", "F1", "verdict"]
+    plain = table(head, lines, text=2).split("\n")
+    return "\n".join([plain[0], "|---|---|---:|---|", *plain[2:]])
+
+
+def _f1_of(name: str) -> Callable[[Content], float]:
+    return lambda row: float(row["means"][name][0])
 
 
 def verdict(interval: Sequence[float]) -> str:
