@@ -239,12 +239,13 @@ def _numbers(content: Content, stop: Content) -> str:
     dl = [own["rows"] for own in content["rerankers"].values()]
     memory, tools = content["memory"], content["tools"]["rows"]
     bank, dblp = content["cache"]["banking77oos"]["rows"], content["records"]["dblp_acm"]["rows"]
-    cranfield = content["hybrid"]["cranfield"]["rows"]
+    cranfield, nfcorpus = (content["hybrid"][name]["rows"] for name in ("cranfield", "nfcorpus"))
     stops = _stopped(stop)
-    one, few = 'expect="one"', 'expect="few"'
+    one = 'expect="one"'
     told = {
-        "chunks": f"SQuAD 2: F1 {squad[one]['f1']:.3f} with {squad[one]['kept']:.1f} chunks, "
-        f"{squad['first five']['f1']:.3f} with five",
+        "chunks": f"SQuAD 2: {squad[one]['kept']:.1f} chunks hold the passage in "
+        f"{share(squad[one]['found'])} (F1 {squad[one]['f1']:.3f}), five in "
+        f"{share(squad['first five']['found'])} (F1 {squad['first five']['f1']:.3f})",
         "no-answer": f"MED: {share(1 - med['texts']['off'])} of off-topic questions answered and "
         f"{share(med['texts']['good'])} of good ones left empty, without a label",
         "reranker": "TREC DL 2019, 2020: F1 "
@@ -253,9 +254,9 @@ def _numbers(content: Content, stop: Content) -> str:
         + ", ".join(f"{rows['first ten']['f1']:.3f}" for rows in dl)
         + " first ten",
         "memory": f"LoCoMo: {share(memory['refused']['calibrate']['off topic'])} of off-topic "
-        f"questions refused, {share(memory['refused']['calibrate']['good'])} of good ones too",
-        "tools": f"CLINC150: right tool among {tools[few]['kept']:.1f} in "
-        f"{share(tools[few]['right'])}, among ten in {share(tools['first ten']['right'])}",
+        f"questions get nothing, {share(memory['refused']['calibrate']['good'])} of good ones too",
+        "tools": f"CLINC150: right tool among {tools[one]['kept']:.1f} in "
+        f"{share(tools[one]['right'])}, among five in {share(tools['first five']['right'])}",
         "cache": "BANKING77: nothing can be accepted; a cosine of 0.8 is wrong in "
         f"{share(bank['cosine 0.8']['wrong'])}",
         "records": f"DBLP-ACM: {share(dblp['accept 0.05']['used'])} linked, "
@@ -264,7 +265,8 @@ def _numbers(content: Content, stop: Content) -> str:
         f"{stops['`Quantile`, 90 %', 0.9]['read']:.2f}, `Certificate` "
         f"{stops['`Certificate`, 95 %', 0.9]['read']:.2f}",
         "two-retrievers": f"Cranfield: F1 {cranfield['fused']['word']:.3f} fused and cut, "
-        f"{cranfield['MiniLM']['ten']:.3f} the first ten of the better one",
+        f"{cranfield['MiniLM']['ten']:.3f} the first ten of the better one; NFCorpus: "
+        f"{nfcorpus['fused']['word']:.3f}, {nfcorpus['BM25']['ten']:.3f}",
     }
     rows = [[f"[{title}](recipes/{name}.md)", told[name]] for name, title in TITLES.items()]
     return table(["question", "measured"], rows, text=2)
