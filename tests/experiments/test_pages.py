@@ -24,7 +24,7 @@ EXPERIMENTS = sorted(
 EVIDENCE = ROOT / "docs" / "evidence"
 BY_HAND = {EVIDENCE / "research-notes.md"}
 SHORT = 1200  # words
-WHOLE = {"accept", "calibrate", "stop"}  # measured as a whole only
+WHOLE = {"frozen", "accept", "calibrate", "stop"}  # measured as a whole only
 GUIDES = {
     "accept": "recipes/cache",
     "calibrate": "calibrate",
@@ -65,6 +65,7 @@ def test_folder_command_and_page_carry_one_name(
     assert name in made
     assert all(page.split("-")[0] == name for page in made)
     monkeypatch.setattr(sys, "argv", [name, "--help"])
+    monkeypatch.delitem(sys.modules, f"experiments.{name}.__main__", raising=False)
     with pytest.raises(SystemExit):
         runpy.run_module(f"experiments.{name}", run_name="__main__")
     help_text = capsys.readouterr().out

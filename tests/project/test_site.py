@@ -47,7 +47,6 @@ def browser(site: Path) -> Iterator[tuple[Any, str]]:
 @pytest.mark.parametrize(
     ("words", "guide"),
     [
-        ("expect", "quickstart.html"),
         ("don't know", "recipes/no-answer.html"),
         ("cite", "cite.html"),
         ("thread", "threads.html"),
