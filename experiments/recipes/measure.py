@@ -154,8 +154,8 @@ def memory() -> dict[str, Any]:
         for kind, questions in asked.items():
             found = RankedLists([search(text) for text in questions])
             refused[kind] += (gates[chat].predict(found) == 0).tolist()
-            for limit, kept in limits.items():
-                kept[kind] += (_tops(search, questions) < float(limit)).tolist()
+            for limit, below in limits.items():
+                below[kind] += (_tops(search, questions) < float(limit)).tolist()
     answered = np.zeros(len(lists), dtype=np.int64)
     chats = np.array([name.partition("-")[0] for name in lists.query_ids.tolist()])
     for chat, gate in gates.items():
