@@ -71,7 +71,7 @@ fuzz: $(VENV)/.heavy ## Fuzz cuts, fits, files, fusion, readers and adapters, fo
 # Experiments: `make X` is `python -m experiments.X`, which measures, keeps the numbers in its folder and
 # writes docs/evidence/X.md. ARGS=--pages only writes the page, from the numbers that are kept. ARGS=--quick
 # measures a few of the kept numbers again and compares (a minute).
-EXPERIMENTS := accept calibrate compare default frozen fuse judge noise paper rerank rivals rules stop
+EXPERIMENTS := accept calibrate compare default frozen fuse judge noise paper recipes rerank rivals rules stop
 .PHONY: $(EXPERIMENTS)
 compare: $(VENV)/.dev ## Which method cuts best (hours; ten minutes with ARGS=renew)
 accept: $(VENV)/.dev ## What can be accepted within an error budget (a quarter of an hour)
@@ -84,6 +84,7 @@ default: $(VENV)/.dev ## Why the default keeps the upper third (minutes)
 frozen: $(VENV)/.heavy ## The one test with frozen constants (ten minutes; compares if it ran)
 noise: $(VENV)/.dev ## What the rules promise on noise (some minutes)
 stop: $(VENV)/.dev ## When a review may stop reading (some minutes)
+recipes: $(VENV)/.heavy ## One number for each recipe (five minutes)
 rules: $(VENV)/.dev ## What each rule keeps, the table in docs/rules.md (ten seconds)
 paper: $(VENV)/.dev ## The Surprise paper's experiments (hours; one part with ARGS=table2)
 $(EXPERIMENTS):

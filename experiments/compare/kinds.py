@@ -1,4 +1,4 @@
-"""Mean F1 of each method by kind of search: the table of the page and of README."""
+"""Mean F1 of each method by kind of search: the table of the page."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ ROWS = {
     },
     "ceiling": {CEILING: "oracle"},
 }
-SHOWN = ("max_80", "largest_gap", "fixed_k")  # of the untrained rules, in README
 FIGURE = {
     "consensus": ("Consensus, learned", "#0072b2", "o"),
     "minmax": ("min-max, learned", "#56b4e9", "s"),
@@ -100,26 +99,14 @@ def mean_of(run: Mapping[str, Any], name: str) -> float:
     return float("nan")
 
 
-def table(
-    means: Mapping[str, Mapping[str, float]],
-    groups: Mapping[str, Mapping[str, str]] = ROWS,
-) -> str:
+def table(means: Mapping[str, Mapping[str, float]]) -> str:
     """Return one row per method and one column per kind."""
     rows = []
-    for group, methods in groups.items():
+    for group, methods in ROWS.items():
         rows.append([f"*{group}*", *[""] * (len(ORDER) + 1)])
         for name, title in methods.items():
             rows.append([title, *(f"{means[name][kind]:.3f}" for kind in (*ORDER, "all"))])
     return pages.table(["method", *ORDER, "all"], rows)
-
-
-def in_short() -> dict[str, dict[str, str]]:
-    """Return the rows of README: ours, and the best and the best known of the others."""
-    chosen = ("consensus", "minmax", "consensus_told", "consensus_untrained", *SHOWN, CEILING)
-    return {
-        group: {name: title for name, title in methods.items() if name in chosen}
-        for group, methods in ROWS.items()
-    }
 
 
 def draw(means: Mapping[str, Mapping[str, float]]) -> None:

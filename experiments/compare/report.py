@@ -1,4 +1,4 @@
-"""The page of the comparison, its appendices and the table in README, from kept numbers alone."""
+"""The page of the comparison and its appendices, from kept numbers alone."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from experiments.compare.consensus import tables as consensus
 from experiments.compare.consensus.lists import JUDGED, LATER, MADE, NEW
 from experiments.compare.consensus.nested import FOLDS
 from experiments.compare.methods import tables as methods
-from experiments.data import ROOT, RUNS
-from experiments.pages import between, fill, gain, percent, share, spread, table
+from experiments.data import RUNS
+from experiments.pages import fill, gain, percent, share, spread, table
 from experiments.results import read
 from paretocut.decisions.options import EXPECT
 
@@ -54,7 +54,6 @@ def pages() -> dict[str, str]:
         f"{evidence}-consensus.md": fill(
             folder / "consensus" / "tables.md", consensus.facts(lists)
         ),
-        "README.md": between(ROOT / "README.md", "compare", kinds.table(means, kinds.in_short())),
     }
 
 

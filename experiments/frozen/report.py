@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from experiments.data import ROOT
 from experiments.frozen.measure import (
     ACCEPT_LEVEL,
     COMPARISONS,
@@ -17,7 +18,7 @@ from experiments.frozen.measure import (
     RESAMPLES,
 )
 from experiments.intervals import gain_over, interval_over
-from experiments.pages import fill, gain, share, table
+from experiments.pages import between, fill, gain, share, table
 from experiments.results import read
 
 __all__ = ["facts", "pages"]
@@ -29,6 +30,21 @@ SHOWN = (
     *("second-nearest word", "unjudged lists", "default", "0.8 of the best", "largest gap"),
     *("first ten", "oracle"),
 )
+FRONT = {
+    "Consensus, learned": ("half of the queries, judged", "`Consensus().fit(judged)`"),
+    "number": ("the mean number of good results", "`pc.cut(scores, expect=7)`"),
+    "right word": ("the right word", '`pc.cut(scores, expect="few")`'),
+    "second-nearest word": ("a wrong word, the second-nearest", "the same"),
+    "unjudged lists": ("unjudged lists", "`Consensus().fit(lists)`"),
+    "default": ("nothing", "`pc.cut(scores)`"),
+    "min-max, learned": ("a learned min-max threshold", ""),
+    "best k": ("a learned k", ""),
+    "0.8 of the best": ("0.8 of the best score", ""),
+    "largest gap": ("the largest gap", ""),
+    "first ten": ("the first ten", ""),
+}
+OURS = {ours for ours, _ in COMPARISONS}
+FOUND = {"ahead": "ahead of", "behind": "behind", "not shown": "not shown against"}
 WORDS = {"f1": "F1, recall of the list", "f1/collection": "F1, of the collection", "gain": "gain"}
 
 
@@ -37,7 +53,10 @@ def pages() -> dict[str, str]:
     content = read("frozen")
     about = {"commit": content["commit"]}
     words = Path(__file__).with_name("page.md")
-    return {"docs/evidence/frozen.md": fill(words, about | facts(content))}
+    return {
+        "docs/evidence/frozen.md": fill(words, about | facts(content)),
+        "README.md": between(ROOT / "README.md", "frozen", _front(content)),
+    }
 
 
 def facts(content: Content) -> dict[str, Any]:
@@ -61,6 +80,33 @@ def facts(content: Content) -> dict[str, Any]:
         "fusion": _fusion(content["fusion"]),
         "fusion_verdicts": _fusion_verdicts(content["fusion"]),
     }
+
+
+def _front(content: Content) -> str:
+    """Return the table of README: each F1 once, and first what is most surely ahead."""
+    rows = content["rows"]
+    means = {name: np.mean(_by_collection(rows, _f1_of(name))) for name in FRONT}
+    told: dict[str, list[tuple[float, str, str]]] = {}
+    for ours, rival in COMPARISONS:
+        both = (_f1_of(ours), _f1_of(rival))
+        found = gain_over(_by_collection(rows, lambda row, f=both: [x(row) for x in f]))
+        against = "no word" if rival in OURS else f"{FRONT[rival][0]} ({means[rival]:.3f})"
+        told.setdefault(ours, []).append((found[1], FOUND[verdict(found)], against))
+    order = sorted(told, key=lambda name: -max(told[name])[0])
+    lines = []
+    for name in order:
+        words: dict[str, list[str]] = {}
+        for _, word, against in sorted(told[name], reverse=True):
+            words.setdefault(word, []).append(against)
+        verdicts = "; ".join(f"{word} {', '.join(rivals)}" for word, rivals in words.items())
+        lines.append([*FRONT[name], f"{means[name]:.3f}", verdicts])
+    head = ["you know", "you write", "F1", "verdict"]
+    plain = table(head, lines, text=2).split("\n")
+    return "\n".join([plain[0], "|---|---|---:|---|", *plain[2:]])
+
+
+def _f1_of(name: str) -> Callable[[Content], float]:
+    return lambda row: float(row["means"][name][0])
 
 
 def verdict(interval: Sequence[float]) -> str:

@@ -172,7 +172,7 @@ def answerable(path: Path, run: Run) -> set[str]:
     return {row["id"] for row in rows if row.get("answerable", True)}
 
 
-def test_readme_follows_from_the_raw_files(shared_data: Path) -> None:
+def test_the_table_by_kind_follows_from_the_raw_files(shared_data: Path) -> None:
     by_kind: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for run in (*RUNS, *COLLECTION_RUNS):
         results, grades = read(shared_data, run.run, run.qrels)
@@ -190,12 +190,12 @@ def test_readme_follows_from_the_raw_files(shared_data: Path) -> None:
         for collections in by_kind.values()
     ]
     expected = np.array([*kinds, np.mean(kinds, axis=0)])
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    head = re.search(r"\| method \| (.*) \| all \|", readme)
+    page = (ROOT / "docs/evidence/compare.md").read_text(encoding="utf-8")
+    head = re.search(r"\| method \| (.*) \| all \|", page)
     assert head is not None
     assert head[1].split(" | ") == list(by_kind)
     for i, name in enumerate(("first ten", "oracle")):
-        (row,) = re.findall(rf"^\| {name} \| (.*) \|$", readme, re.MULTILINE)
+        (row,) = re.findall(rf"^\| {name} \| (.*) \|$", page, re.MULTILINE)
         shown = [float(cell) for cell in row.split(" | ")]
         np.testing.assert_allclose(shown, expected[:, i], atol=6e-4)
 

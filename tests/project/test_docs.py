@@ -142,8 +142,8 @@ def run_console(block: Block) -> None:
 
 
 def parameter(page: Path) -> Any:
-    """Return the page for a test; those on adapters need their packages, and forgive them."""
-    adapter = page.parent == ROOT / "docs" / "adapters"
+    """Return the page for a test; recipes and adapters need their packages, and forgive them."""
+    adapter = page.parent in (ROOT / "docs" / "adapters", ROOT / "docs" / "recipes")
     ours = [
         pytest.mark.heavy,
         pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -208,3 +208,23 @@ def test_no_page_is_long(page: Path) -> None:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     words = sum(len(line.split()) for line in text.splitlines() if not line.startswith("|"))
     assert words < (2000 if "-" in page.stem and page.parent.name == "evidence" else 1300)
+
+
+RECIPES = sorted((ROOT / "docs" / "recipes").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", RECIPES, ids=lambda page: page.stem)
+def test_a_recipe_answers_its_question_in_two_lines_on_one_screen(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    title, answer, *_ = text.split("\n\n")
+    assert title.startswith("# ")
+    assert title.endswith("?")
+    assert len(answer.splitlines()) <= 2
+    assert len(text.split()) <= 500
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert headings == ["Measured", "When it does not work"]
+    assert len(re.findall(r"^<!-- by `make recipes` -->$", text, re.MULTILINE)) == 1
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 1000

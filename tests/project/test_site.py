@@ -47,8 +47,7 @@ def browser(site: Path) -> Iterator[tuple[Any, str]]:
 @pytest.mark.parametrize(
     ("words", "guide"),
     [
-        ("expect", "expect.html"),
-        ("return nothing", "return-nothing.html"),
+        ("don't know", "recipes/no-answer.html"),
         ("cite", "cite.html"),
         ("thread", "threads.html"),
         ("calibrate", "calibrate.html"),
