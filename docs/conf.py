@@ -48,6 +48,9 @@ suppress_warnings = ["misc.highlighting_failure"]  # csv and the like, which hav
 
 html_theme = "furo"
 html_title = f"paretocut {release}"
+html_static_path = ["_static"]
+html_js_files = [("tables.js", {"defer": "defer"})]
+html_css_files = ["tables.css"]
 html_show_copyright = False
 html_search_scorer = str(Path(__file__).with_name("search.js"))  # guides come first
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

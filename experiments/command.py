@@ -101,6 +101,7 @@ def show_again(numbers: Again) -> None:
 def write_pages(report: ModuleType) -> None:
     """Write the pages of an experiment, and its pictures that follow from the kept numbers."""
     for page, text in report.pages().items():
+        (ROOT / page).parent.mkdir(exist_ok=True)
         (ROOT / page).write_text(text, encoding="utf-8")
         say(page)
     if hasattr(report, "draw"):

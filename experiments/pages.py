@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,9 +13,11 @@ from typing import Any
 
 from experiments.data import ROOT
 
-__all__ = ["between", "fill", "gain", "percent", "picture", "share", "spread", "table"]
+__all__ = ["between", "fill", "gain", "percent", "picture", "share", "sheets", "spread", "table"]
 
 WIDTH = 100
+LONG = 10
+"""Rows of a table that may stand on a page of tables."""
 IMAGES = ROOT / "docs" / "images"
 GREY = "#808080"
 """Read on light and on dark pages."""
@@ -61,6 +65,27 @@ def _wrapped(block: str) -> str:
     # A number and its percent sign stay on one line.
     lines = (wrap.fill(" ".join(item.split()).replace(" %", "\0%")) for item in items)
     return "\n".join(lines).replace("\0", " ")
+
+
+def sheets(page: str, text: str) -> dict[str, str]:
+    """Return a page whose tables of more than `LONG` rows are files beside it, and these files.
+
+    The site shows the files as tables that a click sorts.
+    """
+    path = Path(page)
+    made: dict[str, str] = {}
+
+    def moved(found: re.Match[str]) -> str:
+        head, _, *rows = (line[2:-2].split(" | ") for line in found[0].split("\n"))
+        if len(rows) <= LONG:
+            return found[0]
+        name = f"tables/{path.stem}-{len(made) + 1:02}.csv"
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows([head, *rows])
+        made[(path.parent / name).as_posix()] = out.getvalue()
+        return f"```{{csv-table}}\n:file: {name}\n:header-rows: 1\n```"
+
+    return {page: re.sub(r"^\|.*(?:\n\|.*)+", moved, text, flags=re.MULTILINE)} | made
 
 
 def between(path: Path, name: str, content: str) -> str:

@@ -16,7 +16,7 @@ from experiments.compare.consensus.lists import JUDGED, LATER, MADE, NEW
 from experiments.compare.consensus.nested import FOLDS
 from experiments.compare.methods import tables as methods
 from experiments.data import RUNS
-from experiments.pages import fill, gain, percent, share, spread, table
+from experiments.pages import fill, gain, percent, share, sheets, spread, table
 from experiments.results import read
 from paretocut.decisions.options import EXPECT
 
@@ -50,9 +50,12 @@ def pages() -> dict[str, str]:
         f"{evidence}-evidence.md": fill(
             folder / "evidence.md", on_one_page.facts(runs, lists, new)
         ),
-        f"{evidence}-methods.md": fill(folder / "methods" / "tables.md", methods.facts(runs)),
-        f"{evidence}-consensus.md": fill(
-            folder / "consensus" / "tables.md", consensus.facts(lists)
+        **sheets(
+            f"{evidence}-methods.md", fill(folder / "methods" / "tables.md", methods.facts(runs))
+        ),
+        **sheets(
+            f"{evidence}-consensus.md",
+            fill(folder / "consensus" / "tables.md", consensus.facts(lists)),
         ),
     }
 

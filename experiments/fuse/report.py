@@ -14,7 +14,7 @@ from experiments.fuse.measure import COMPARED
 from experiments.fuse.methods import BETTER, LEARNED, METRICS, UNJUDGED
 from experiments.fuse.pairs import NEW, OLD
 from experiments.intervals import gain_over
-from experiments.pages import fill, gain, share, spread, table
+from experiments.pages import fill, gain, share, sheets, spread, table
 from experiments.results import read
 
 __all__ = ["gains_of", "pages"]
@@ -38,7 +38,7 @@ def pages() -> dict[str, str]:
     content, folder = read("fuse"), Path(__file__).parent
     return {
         "docs/evidence/fuse.md": fill(folder / "page.md", _facts(content)),
-        "docs/evidence/fuse-tables.md": fill(folder / "tables.md", _tables(content)),
+        **sheets("docs/evidence/fuse-tables.md", fill(folder / "tables.md", _tables(content))),
     }
 
 

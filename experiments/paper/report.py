@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.pages import fill, share, spread, table
+from experiments.pages import fill, share, sheets, spread, table
 from experiments.paper import omniglot
 from experiments.paper.rows import EXTRA_BICUT, RIVALS, SURPRISE
 from experiments.results import read
@@ -36,7 +36,7 @@ def pages() -> dict[str, str]:
     folder = Path(__file__).parent
     return {
         "docs/evidence/paper.md": fill(folder / "page.md", _short(results)),
-        "docs/evidence/paper-tables.md": fill(folder / "tables.md", _long(results)),
+        **sheets("docs/evidence/paper-tables.md", fill(folder / "tables.md", _long(results))),
     }
 
 
