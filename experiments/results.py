@@ -25,7 +25,7 @@ LIBRARIES = ("paretocut", "numpy", "scipy", "scikit-learn", "torch", "matplotlib
 # Files that a measurement writes itself, or that only show what was measured.
 _WRITTEN = (":!docs", ":!*.md", ":!*.json", ":!*.npz", ":!tests")
 _ROOMS = (
-    *("schema", "lists", "decisions", "tail", "metrics", "background", "relevance", "truncators"),
+    *("schema", "lists", "decisions", "tail", "metrics", "background", "truncators"),
     *("evaluation", "io"),
 )
 
@@ -104,6 +104,7 @@ def sources(truncator: Truncator) -> Iterator[Path]:
     their folders inside ``truncators``), those of the truncators inside it, and the kernel.
     """
     files = {path for room in _ROOMS for path in (PACKAGE / room).glob("*.py")}
+    files.add(PACKAGE / "relevance.py")
     for kind in {kind for part in _parts(truncator) for kind in type(part).__mro__}:
         if issubclass(kind, Truncator):
             module = Path(inspect.getfile(kind))

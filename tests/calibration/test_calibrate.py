@@ -192,6 +192,12 @@ def test_queries_that_differ_in_case_and_spaces_are_one() -> None:
     assert twice.background == once.background
     assert twice.origin_ is not None
     assert twice.origin_.queries == 2 * len(queries)
+    users = [i % 12 for i in range(len(queries))]
+    own = pc.calibrate(word_search, TEXTS, queries=queries, groups=users, n=30, lexical=False)
+    assert own.unjudged_ is not None
+    assert own.unjudged_.size == 12
+    with pytest.raises(InvalidParameterError, match=r"calibrate: groups must .* got 1 names"):
+        pc.calibrate(word_search, TEXTS, queries=queries, groups=["me"], n=30)
     with pytest.raises(InvalidParameterError, match=r"calibrate: queries must .* got 1 among 160"):
         pc.calibrate(word_search, TEXTS, queries=queries[:1] * 160, n=30, lexical=False)
 

@@ -27,14 +27,14 @@ def test_results_are_made_once_for_the_same_inputs(
 def test_results_depend_on_every_source_that_matters(tmp_path: Path) -> None:
     importorskip("torch")
     names = {path.name for path in results.sources(Surprise())}
-    needed = "curves.py ranked.py ragged.py gpd.py fits.py search.py rules.py"
-    assert names >= {*needed.split(), "protocol.py", "engine.cpp", "trec.py", "transforms.py"}
-    assert not names & {"plots.py", "choppy.py"}
-    assert "isotonic.py" in {path.name for path in results.sources(Isotonic())}
+    needed = "relevance.py ranked.py ragged.py gpd.py fits.py search.py rules.py"
+    assert names >= {*needed.split(), "protocol.py", "engine.cpp", "trec.py"}
+    assert not names & {"plots.py", "published.py"}
+    assert "threshold.py" in {path.name for path in results.sources(Isotonic())}
     inside = {path.name for path in results.sources(Conformal(Surprise()))}
-    assert {"conformal.py", "surprise.py"} <= inside
+    assert {"promises.py", "surprise.py"} <= inside
     names = {path.name for path in results.sources(BiCut())}
-    assert {"bicut.py", "training.py", "networks.py"} <= names
+    assert {"published.py", "truncator.py", "networks.py"} <= names
     # Another content gives another key.
     (tmp_path / "a.py").write_text("1")
     (tmp_path / "b").mkdir()

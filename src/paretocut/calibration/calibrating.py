@@ -21,6 +21,7 @@ from paretocut.calibration.nonsense import as_query, drawn_words, nonsense_queri
 from paretocut.callbacks import Journal, waiting
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.lists import FloatArray, RaggedLike, RankedLists
+from paretocut.lists.columns import check_groups, one_of_each
 from paretocut.schema.kinds import Items, Real, Text, checked
 from paretocut.schema.parameters import check_int, check_positive_int, check_probability, shown
 from paretocut.truncators import Consensus, Gated, Truncator
@@ -50,6 +51,7 @@ def calibrate(
     texts: Iterable[str],
     *,
     queries: Sequence[str] | None = None,
+    groups: Sequence[Any] | None = None,
     n: int = 100,
     alpha: float = 0.05,
     unanswered: float = 0.05,
@@ -79,6 +81,8 @@ def calibrate(
     queries
         Real queries, unjudged, preferably 100 different ones or more; at least 10. Those that
         differ only in case and spaces, or get the same ten scores, count once.
+    groups
+        Who asked each query, such as a user or a session: one query of each counts.
     n, seed
         Number of nonsense queries, 10 or more, and the seed of their draws. Another 20 searches
         check the effect of length.
@@ -121,7 +125,7 @@ def calibrate(
     1
     """
     given = _checked_texts(search, texts)
-    log = [] if queries is None else _checked_queries(queries)
+    log = [] if queries is None else _checked_queries(queries, groups)
     check_int(n, who="calibrate", name="n", low=_FEWEST)
     how: Any = {"batch": batch, "threads": threads, "progress": progress, "resume": resume}
     ask: Any = partial(run_searches, search, **how)
@@ -282,10 +286,13 @@ def _checked_texts(search: Any, texts: Any) -> list[str]:
     return given
 
 
-def _checked_queries(queries: Any) -> list[str]:
+def _checked_queries(queries: Any, groups: Sequence[Any] | None) -> list[str]:
     if isinstance(queries, (str, bytes)) or not all(isinstance(q, str) for q in queries):
         raise _refused(f"queries must be a list of texts or None, got {shown(queries):.60}")
-    return list({_plain(query): query for query in reversed(list(queries))}.values())[::-1]
+    asked = list(queries)
+    if groups is not None:
+        asked = [asked[i] for i in one_of_each(check_groups(groups, len(asked), "calibrate"))]
+    return list({_plain(query): query for query in reversed(asked)}.values())[::-1]
 
 
 def is_lexical(short: Sequence[FloatArray], long: Sequence[FloatArray]) -> bool:

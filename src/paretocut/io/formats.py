@@ -449,17 +449,23 @@ def write_arrow(out: IO[bytes], blocks: Iterable[RankedLists], parquet: bool = F
 
 def _table_of(lists: RankedLists) -> Any:
     pa = require("pyarrow", feature="writing Parquet and Arrow", extra="arrow")
-    types = {
-        "query_id": pa.string(),
-        "scores": pa.large_list(pa.float64()),
-        "doc_ids": pa.large_list(pa.large_string()),
-        "num_relevant": pa.int64(),
+
+    def column(ragged: Ragged, values: Any) -> Any:
+        return pa.LargeListArray.from_arrays(ragged.offsets, values)
+
+    table = {
+        "query_id": pa.array(lists.query_ids.tolist(), pa.string()),
+        "scores": column(lists.scores, lists.scores.values),
     }
-    if lists.relevance is not None:
-        types["relevance"] = pa.large_list(pa.from_numpy_dtype(lists.relevance.values.dtype))
-    rows = [*rows_of(lists)]
-    schema = pa.schema({name: types[name] for name in (rows[0] if rows else COLUMNS[:2])})
-    return pa.Table.from_pylist(rows, schema)
+    if lists.doc_ids is not None:
+        texts = pa.array(lists.doc_ids.values.tolist(), pa.large_string())
+        table["doc_ids"] = column(lists.doc_ids, texts)
+    if lists.relevance is not None:  # NaN, where nobody judged, becomes null
+        grades = pa.array(lists.relevance.values, from_pandas=True)
+        table["relevance"] = column(lists.relevance, grades)
+    if (numbers := numbers_of_relevant(lists)) is not None:
+        table["num_relevant"] = pa.array(numbers)
+    return pa.table(table)
 
 
 read_parquet, write_parquet = partial(read_arrow, parquet=True), partial(write_arrow, parquet=True)
