@@ -2,7 +2,7 @@
 
 Needs Chromium, Playwright, Pillow and scikit-learn.
 
-    python scripts/make_explorer_pictures.py docs/images
+    PYTHONPATH=. python scripts/make_explorer_pictures.py docs/images
 """
 
 from __future__ import annotations
