@@ -231,7 +231,7 @@ def measured(
 ) -> list[Numbers]:
     """Return all rows; ``simulated`` makes lists, ``best`` times functions in turns."""
     rows = single(simulated(200, 5, 50), best, rounds)
-    rows += batches(simulated(200, 5, 500), {"the default": 3.0}, best, rounds)
-    rows += batches(simulated(1000, 5, 200), {"the default": 3.0}, best, rounds)
+    rows += batches(simulated(200, 5, 500), {"the default": 1.0}, best, rounds)
+    rows += batches(simulated(1000, 5, 200), {"the default": 1.0}, best, rounds)
     rows += evidence(simulated(200, 5, 250), best, rounds)
     return rows + adapters(best, rounds) + langchain(best, rounds)
