@@ -18,6 +18,8 @@ import pytest
 from layers import RANK
 from support import ROOT, importorskip
 
+import paretocut as pc
+
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = DECLARED["project"]
 RECIPE = ROOT / "recipe" / "recipe.yaml"
@@ -62,6 +64,14 @@ def test_the_page_for_those_who_change_the_code_has_the_order_of_the_layers() ->
     rows = [[RANK[name] for name in row.replace(",", " ").split()] for row in line.split("<")]
     for lower, upper in itertools.pairwise(rows):
         assert max(lower) < min(upper), line
+
+
+def test_the_changelog_has_the_names_at_the_door() -> None:
+    text = " ".join(read("CHANGELOG.md").split())
+    (count, names) = re.findall(r"`import paretocut as pc` has (\d+) names: (.*?)\. - ", text)[0]
+    found = re.findall(r"`(\w+)`", names)
+    assert sorted(found) == sorted(pc.__all__)
+    assert int(count) == len(found)
 
 
 # The conda recipe -----------------------------------------------------------------------------
