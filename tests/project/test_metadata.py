@@ -245,14 +245,17 @@ def test_the_results_of_the_paper_are_those_of_the_frozen_test() -> None:
         for line in read("docs/evidence/frozen.md").splitlines()
         if line.startswith("|")
     ]
-    known = [[row[0], row[1], row[2], row[4]] for row in frozen if len(row) == 9]
+    known = [
+        [row[0], row[1], row[2], row[4]]
+        for row in frozen
+        if len(row) == 9 and row[4] in ("ahead", "behind", "not shown")
+    ]
     table = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in results.splitlines()
         if line.startswith("|")
     ]
-    assert len(table) > 5
-    assert [row for row in table[2:] if row not in known] == []
+    assert sorted(table[2:]) == sorted(known), "all verdicts, not a choice of them"
     pages = (read(f"docs/evidence/{name}.md") for name in ("frozen", "paper", "stop"))
     measured = set(re.findall(r"\d+\.\d+", " ".join(pages)))
     assert set(re.findall(r"\d+\.\d+", results)) <= measured
