@@ -222,7 +222,7 @@ class SurpriseFits(Drawn):
         tests = self.surprise.spread(self.tests)
         return self.surprise.with_values(evalues(self.surprise.values, tests))
 
-    @property
+    @cached_property
     def tests(self) -> IntArray:
         """Number of results of each list at or above its threshold."""
         return np.asarray(self.n - self.lower)
