@@ -188,11 +188,8 @@ def data_dir() -> Path:
     """Return the folder with the data, or say exactly what to put where."""
     cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     named = os.environ.get("PARETOCUT_DATA")
-    places = [
-        *([Path(named)] if named else []),
-        ROOT.parent / "shared" / "data",
-        cache_home / "paretocut" / "data",
-    ]
+    beside = [ROOT.parent / "shared" / "data", cache_home / "paretocut" / "data"]
+    places = [Path(named)] if named else beside  # whoever names a folder wants no other
     for place in places:
         if place.is_dir():
             return place

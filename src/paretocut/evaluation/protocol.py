@@ -391,7 +391,8 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
             made = _Function(made)
         if not isinstance(made, Truncator):
             wanted = f"truncators, functions of lists or one of {', '.join(registry.names())}"
-            raise _refused(f"truncators must be {wanted}, got {item!r}")
+            made = f"; give {item.__name__}(...)" if isinstance(item, type) else ""
+            raise _refused(f"truncators must be {wanted}, got {item!r}{made}")
         named[name] = made
     if not named:
         raise _refused("truncators must be at least one, got none")

@@ -155,7 +155,10 @@ def from_text(text: str, metric: str = "f1") -> Truncator:
     ScoreThreshold(normalize='minmax', threshold=0.4)
     """
     name, _, settings = text.partition(":")
-    return make(name, metric=metric).set_params(**read_settings(settings))
+    params = read_settings(settings)
+    if isinstance(params.get("base"), str):
+        params["base"] = make(params["base"])
+    return make(name, metric=metric).set_params(**params)
 
 
 def read_settings(text: str) -> dict[str, Any]:

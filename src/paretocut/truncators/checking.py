@@ -286,7 +286,7 @@ def scores_may_be_very_large_or_very_small(truncator: Truncator) -> None:
         "at the ends": rng.choice([1.7e308, -1.7e308, 0.0, 5e-324], shape),
         "denormal": rng.integers(0, 1000, shape) * 5e-324,
         "of all sizes": rng.normal(size=shape) * 10.0 ** rng.uniform(-300, 300, shape),
-        "one number": np.full(shape, -1.7e308),
+        "one number": np.repeat([[-1.7e308], [-1e308]], 12, axis=0) * np.ones(shape),
     }
     for what, scores in cases.items():
         relevance, places = rng.random(shape) < 0.3, rng.normal(size=(24, 3))
