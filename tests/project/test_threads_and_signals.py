@@ -176,9 +176,11 @@ else:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that forks")
 def test_a_child_forked_while_a_thread_summarises_can_summarise_too() -> None:
-    # On Python 3.11 the lock of a cached_property stayed shut in the child.
+    # On Python 3.11 the lock of a cached_property stayed shut in the child. OpenBLAS with several
+    # threads hangs there too, whoever calls it, so it has one here.
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FORKED],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=True,
