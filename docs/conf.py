@@ -1,11 +1,14 @@
 """Settings of the documentation: `make docs` builds it, with warnings as errors."""
 
 import re
+import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
 from sphinx.util.inspect import TypeAliasForwardRef
 from sphinx.util.nodes import make_refnode
+
+sys.path.insert(0, str(Path(__file__).parent))  # where `beside` is
 
 project = "paretocut"
 author = "The paretocut developers"
@@ -19,6 +22,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
+    "beside",
 ]
 exclude_patterns = ["_build"]
 
