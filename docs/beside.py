@@ -127,8 +127,8 @@ def described(page):
     first = next((block for block in blocks if re.match(r"[A-Za-z`*]", block)), "")
     plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", " ".join(first.split()))
     # A page that begins with a question answers it in the next sentence.
-    sentence = re.match(r"(?:.*?\?(?= ))?.*?(?:[.:](?= |$)|$)", plain)[0].rstrip(":")
-    return f"- [{title.strip()}]({page}.html): {sentence.strip()}"
+    sentence = re.match(r"(?:.*?\?(?= ))?.*?(?:\.(?= |$)|$)", plain)[0]
+    return f"- [{title.strip()}]({page}.html)" + f": {sentence}" * bool(sentence)
 
 
 def for_tools():
