@@ -143,6 +143,7 @@ def for_tools():
         text = re.sub(r"^```\{.*?^```\n", "", text, flags=re.MULTILINE | re.DOTALL)
         folder = "".join(f"{part}/" for part in Path(page).parts[:-1])
         linked = _linked(text, folder).replace(f"{folder}../", "") if folder else _linked(text)
+        linked = linked.replace("](images/", "](_images/")
         whole.append(f"<!-- {page}.html -->\n\n{linked}")
     return {"llms.txt": "\n".join(short), "llms-full.txt": "\n".join(whole)}
 

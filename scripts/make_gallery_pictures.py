@@ -24,15 +24,14 @@ from paretocut.cli import main as command
 from paretocut.show.drawing import of_cut
 from paretocut.truncators import Consensus, FixedK
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "docs"))
-from beside import SHOWN, notebook
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
+from beside import DOCS, SHOWN, notebook
 
 
 def decision(name: str) -> Any:
     """Return the value of the last line of a recipe's notebook."""
     names: dict[str, Any] = {"__name__": name}
-    for cell in notebook(ROOT / "docs" / "recipes" / f"{name}.md")["cells"]:
+    for cell in notebook(DOCS / "recipes" / f"{name}.md")["cells"]:
         code = "".join(cell["source"])
         if cell["cell_type"] != "code" or "!paretocut example" in code:
             continue
