@@ -76,7 +76,7 @@ def plain_signature(app, what, name, obj, options, signature, returns):
 def short_name(app, env, node, contents):
     """Return the link for a name that is unique but for its module, such as `Ragged.from_any`."""
     objects = env.domains["py"].objects
-    ending = "." + node["reftarget"].removeprefix("paretocut.")
+    ending = "." + node["reftarget"].removeprefix("paretocut.").removeprefix("pc.")
     found = sorted((name for name in objects if name.endswith(ending)), key=len)
     if node.get("refdomain") != "py" or not found:
         return None
