@@ -1,11 +1,14 @@
 """Settings of the documentation: `make docs` builds it, with warnings as errors."""
 
 import re
+import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
 from sphinx.util.inspect import TypeAliasForwardRef
 from sphinx.util.nodes import make_refnode
+
+sys.path.insert(0, str(Path(__file__).parent))  # where `beside` is
 
 project = "paretocut"
 author = "The paretocut developers"
@@ -19,6 +22,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
+    "beside",
 ]
 exclude_patterns = ["_build"]
 
@@ -72,7 +76,7 @@ def plain_signature(app, what, name, obj, options, signature, returns):
 def short_name(app, env, node, contents):
     """Return the link for a name that is unique but for its module, such as `Ragged.from_any`."""
     objects = env.domains["py"].objects
-    ending = "." + node["reftarget"].removeprefix("paretocut.")
+    ending = "." + node["reftarget"].removeprefix("paretocut.").removeprefix("pc.")
     found = sorted((name for name in objects if name.endswith(ending)), key=len)
     if node.get("refdomain") != "py" or not found:
         return None

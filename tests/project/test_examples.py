@@ -93,8 +93,10 @@ def test_mistakes_do_no_harm_or_are_noticed(shared_data: Path, tmp_path: Path) -
 def test_the_page_shows_what_went_wrong() -> None:
     page = (ROOT / "docs" / "examples.md").read_text("utf-8")
     kept = (ROOT / "examples" / "what_goes_wrong.json").read_text("utf-8")
-    for name, share in json.loads(kept).items():
-        assert f"| {name} | {100 * share:.0f}% |" in page
+    before, now = json.loads(kept).values()
+    assert list(before) == list(now)
+    for name, share in now.items():
+        assert f"| {name} | {100 * before[name]:.0f}% | {100 * share:.0f}% |" in page
 
 
 def test_fused_scores_are_seen_through(shared_data: Path) -> None:

@@ -31,7 +31,7 @@ def fuse(
     lists: Any,
     *,
     method: str = "z",
-    weights: ArrayLike | None = None,
+    weights: "ArrayLike | None" = None,  # a string, so that the reference prints this name
     depth: int | None = None,
     **about: Unpack[About],
 ) -> Any:

@@ -328,7 +328,7 @@ class Calibrated(Gated):
     _kept: ClassVar = tuple(_RECORD)
 
     def record(self, **measured: Any) -> Self:
-        """Return the truncator itself, with what was ``measured``: `origin=` and others."""
+        """Return the truncator itself, with what was ``measured``: ``origin=`` and others."""
         self.__dict__ |= {f"{name}_": value for name, value in measured.items()}
         return self
 
