@@ -393,7 +393,8 @@ def as_lists(given: RankedLists | RaggedLike, higher_is_better: bool, *, who: st
 def _whole(given: RankedLists | RaggedLike, higher_is_better: bool) -> RankedLists:
     """Return lists, or best scores as lists of one result."""
     rows: Any = given
-    if isinstance(given, (np.ndarray, list)) and len(given) and np.isscalar(given[0]):
+    flat = isinstance(given, list) or (isinstance(given, np.ndarray) and given.ndim == 1)
+    if flat and len(given) and np.isscalar(given[0]):
         rows = check_numbers(given, who="Background", name="best scores", ndim=1)[:, None]
     return as_lists(rows, higher_is_better, who="Background")
 

@@ -393,6 +393,7 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
             wanted = f"truncators, functions of lists or one of {', '.join(registry.names())}"
             made = f"; give {item.__name__}(...)" if isinstance(item, type) else ""
             raise _refused(f"truncators must be {wanted}, got {item!r}{made}")
+        made.check()
         named[name] = made
     if not named:
         raise _refused("truncators must be at least one, got none")

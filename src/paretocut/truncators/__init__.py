@@ -156,7 +156,7 @@ def from_text(text: str, metric: str = "f1") -> Truncator:
     """
     name, _, settings = text.partition(":")
     params = read_settings(settings)
-    if isinstance(params.get("base"), str):
+    if params.get("base") in names():
         params["base"] = make(params["base"])
     return make(name, metric=metric).set_params(**params)
 
