@@ -427,6 +427,12 @@ def test_results_without_a_score_are_warned_of_and_answers_without_any_refused()
         pc.keep([("a", good), ("b", 0.9), ("c", 0.1)])
 
 
+@pytest.mark.parametrize("odd", [0.3, (3,)])
+def test_a_result_unlike_the_first_is_shown(odd: object) -> None:
+    with pytest.raises(InvalidParameterError, match=r"all be like the first, \(1, 0.5\), got "):
+        pc.keep([(1, 0.5), (2, 0.4), odd])
+
+
 def test_what_only_a_frame_can_do_is_refused() -> None:
     with pytest.raises(InvalidParameterError, match="explain must be True or False, except for"):
         pc.keep([("a", 0.9)], explain=["reason"])

@@ -230,7 +230,14 @@ def _place(rows: Any, first: Sequence[Any], who: str) -> int:
     """Return the place of the score in tuples: the only column of numbers that are not whole."""
     numbers = [i for i, value in enumerate(first) if value is None or _is_number(value)]
     if len(numbers) > 1:
-        columns = {i: [row[i] for row in rows if row[i] is not None] for i in numbers}
+        try:
+            columns = {i: [row[i] for row in rows if row[i] is not None] for i in numbers}
+        except (TypeError, LookupError):
+            odd = next(x for x in rows if not hasattr(x, "__len__") or len(x) <= max(numbers))
+            told = f"{shown(tuple(first)):.60}, got {shown(odd):.60}"
+            raise InvalidParameterError(
+                f"results must all be like the first, {told}", who=who
+            ) from None
         for i, own in columns.items():
             kinds = {*map(type, own)}
             whole = all(issubclass(kind, (int, np.integer)) for kind in kinds)
