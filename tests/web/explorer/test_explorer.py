@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from columns import count_fits
 from samples import planted
 
 import paretocut as pc
@@ -68,6 +69,17 @@ def test_every_number_of_a_query_is_the_librarys(sign: float) -> None:
     assert view["results"][0]["id"] == str(ranked.doc_ids[0])
 
 
+def test_a_query_is_shown_without_fitting_the_tails_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # One look at one query fitted the tails of all of them.
+    session = Exploration(planted())
+    views.run_view(session)  # by now every method has decided
+    fits = count_fits(monkeypatch)
+    query_view(session, 2)
+    assert fits == ["fit_list"]
+
+
 def test_expected_surprise_is_that_of_a_sample_of_chance() -> None:
     rng = np.random.default_rng(5)
     view = query_view(Exploration(pc.RankedLists([rng.exponential(size=2000)])), 0)
@@ -89,7 +101,7 @@ def test_a_long_list_is_thinned_but_keeps_its_head_and_all_cuts() -> None:
     assert ks[-1] == 200_000
     assert ks == sorted(set(ks))
     assert {method["k"] for method in view["methods"].values()} <= set(ks)
-    fit = session.fits[0]
+    fit = pc.fit_tail(session.lists[0].scores)
     np.testing.assert_allclose(view["surprise"], fit.surprise[np.array(ks[1:]) - 1], rtol=1e-6)
 
 

@@ -23,7 +23,6 @@ from paretocut.io.trec import CoverageWarning, Qrels, with_qrels
 from paretocut.judging import JudgingSession
 from paretocut.judging.session import Reading, StoppingRule
 from paretocut.lists import BoolArray, FloatArray, IntArray, RankedLists
-from paretocut.tail import SurpriseFits, fit_tails
 from paretocut.truncators import Consensus, Oracle, Surprise, Truncator, from_text
 from paretocut.truncators.choose import Chosen
 
@@ -197,10 +196,6 @@ class Exploration:
         known = [self.query_texts[name] for name in names if name in self.query_texts]
         return known if len(known) == len(names) else None
 
-    @cached_property
-    def fits(self) -> SurpriseFits:
-        return fit_tails(self.lists)
-
     @property
     def measured(self) -> IntArray:
         """Positions of the lists with judgements."""
@@ -208,7 +203,7 @@ class Exploration:
 
     @property
     def evaluation(self) -> Evaluation | None:
-        """What the methods reach on the measured lists, by their keys."""
+        """The values of the methods on the measured lists, by their keys."""
         return None if self._learned is None else self._learned.evaluation
 
     def curves_of(self, i: int) -> dict[str, FloatArray]:
@@ -271,7 +266,7 @@ class Exploration:
 
     @cached_property
     def session(self) -> JudgingSession:
-        """All judgements of the page, and what to ask next."""
+        """All judgements of the page, and the next question."""
         rule = None if self.rule is None else repr(self.rule)
         return JudgingSession(self.lists, path=self.answers, rule=rule)
 

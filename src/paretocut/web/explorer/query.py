@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from paretocut.background import gev_log_cdf
 from paretocut.lists import FloatArray, IntArray, RankedList
 from paretocut.show.drawing import of_fit, tail_histogram
-from paretocut.tail import SurpriseFit
+from paretocut.tail import SurpriseFit, fit_tail
 from paretocut.truncators import Calibrated, Gated
 from paretocut.web.explorer.exploration import LEARNED, Exploration, Method, known_share
 
@@ -40,7 +40,8 @@ def query_view(
     cuts = {key: run.cuts(key)[i] for key in run.methods}
     ks = _thinned(n, most_cuts, [cut.k for cut in cuts.values()])
     ranks = ks[1:] - 1
-    fit, curves = run.fits[i], run.curves_of(i)
+    curves = run.curves_of(i)
+    fit = fit_tail(ranked.scores, higher_is_better=ranked.higher_is_better)
     picture = of_fit(fit, ranked.judgements)
     part = 0 < known_share(run.lists[i : i + 1])[0] < 1
     held_out = i in run.measured and run.evaluation and LEARNED in run.evaluation.truncators
