@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -44,6 +45,23 @@ def write_run(path: Path, lists: np.ndarray, name: str = "q") -> None:
         for j, score in enumerate(scores)
     ]
     path.write_text("".join(rows))
+
+
+def test_texts_are_read_as_every_other_file(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # The line of a broken text was always said to be the first.
+    plain, packed, broken = (tmp_path / name for name in ("texts.txt", "texts.txt.gz", "broken"))
+    plain.write_text("\n".join(TEXTS))
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    found = []
+    for file in (plain, packed):
+        assert main(["calibrate", "--texts", str(file)]) == 0
+        found.append(capfd.readouterr().out)
+    assert found[0] == found[1] != ""
+    broken.write_bytes(b"ferns and mosses\nro\xffes\n")
+    assert main(["calibrate", "--texts", str(broken)]) == 1
+    assert f"{broken}:2: expected UTF-8 text" in capfd.readouterr().err
 
 
 def test_commands_do_what_the_library_does(

@@ -123,6 +123,7 @@ def test_the_bound_on_one_list_is_an_option(
         "score run.txt -o run.txt",
         "cut run.txt --background qrels.txt -o qrels.txt",
         "report run.txt qrels.txt -o qrels.txt",
+        "evaluate run.txt qrels.txt --values qrels.txt",
         "stop run.txt --judged qrels.txt --report qrels.txt",
     ],
 )

@@ -131,7 +131,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _keep_inputs(args: argparse.Namespace) -> None:
     """Refuse to write onto a file that the command reads."""
     given = vars(args).copy()
-    outputs = {name: given.pop(name, None) for name in ("output", "report")}
+    outputs = {name: given.pop(name, None) for name in ("output", "report", "values")}
     inputs = [
         (name, value.rpartition("=")[2])
         for name, values in given.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import dataclasses
 import math
@@ -19,12 +20,12 @@ from paretocut.background import Background, QueryScale
 from paretocut.calibration import calibrated, nonsense_queries
 from paretocut.cli import arguments
 from paretocut.cli.arguments import Commands, note, option, positive_int, print_json, read, warn
-from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation
 from paretocut.evaluation.result import DEFAULT
 from paretocut.fusion import Fusion, QueryCoverageWarning
-from paretocut.io.formats import json_line
-from paretocut.io.streams import open_target
+from paretocut.io.formats import json_line, text_lines
+from paretocut.io.streams import open_source, open_target
 from paretocut.lists import RankedLists
 from paretocut.loading import load_as
 from paretocut.truncators import Accept, Calibrated, Conformal, Consensus, Gated, Truncator
@@ -148,8 +149,8 @@ def evaluate(args: Namespace) -> None:
     result = _evaluate_fused(runs, measured) if args.fuse else measured(lists)
     if args.values:
         rows = result.to_records()
-        with open(args.values, "w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
+        with open_target(args.values) as out:
+            writer = csv.DictWriter(codecs.getwriter("utf-8")(out), rows[0])
             writer.writeheader()
             writer.writerows(rows)
     spelling = next((name for name in ("json", "markdown", "latex") if getattr(args, name)), None)
@@ -404,8 +405,5 @@ def _evaluated(args: Namespace, model: Calibrated) -> GateCheck | None:
 
 
 def _texts(path: str) -> list[str]:
-    with open(path, encoding="utf-8") as file:
-        try:
-            return file.readlines()
-        except UnicodeDecodeError as error:
-            raise DataFormatError(path, 1, f"expected UTF-8 text, got {error}") from None
+    with open_source(path) as source:
+        return list(text_lines(source))
