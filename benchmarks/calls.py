@@ -3,8 +3,9 @@
     python -m benchmarks.calls [--json benchmarks/calls.json --name now]
     PYTHONPATH=other/checkout/src python -m benchmarks.calls   # the same of another commit
 
-Unlike times, counts do not depend on the machine. Every call is made three times and the last one
-counts, in all threads: all functions written in Python, those of paretocut, and its files.
+Unlike times, counts do not depend on the machine, only on the versions of Python and of packages.
+Every call is made three times and the last one counts, in all threads: all functions written in
+Python, those of paretocut, and its files.
 """
 
 from __future__ import annotations
