@@ -14,6 +14,7 @@ from serving import ARROW, Running, running, samples, simulated, stream, until
 from support import importorskip
 
 import paretocut as pc
+from paretocut import _kernel
 from paretocut.cli import main
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Consensus, FixedK, Truncator, from_text
@@ -294,6 +295,33 @@ def test_arrow_brings_queries_and_leaves_reasons_out(client: Any, folder: Path) 
     assert cuts.chance is not None
     assert found["chance"].to_pylist() == cuts.chance.tolist()
     assert found["k"].to_pylist() == cuts.k.tolist()
+
+
+def test_an_error_in_a_large_body_names_the_list_of_the_request(client: Any) -> None:
+    lists = simulated(600)  # more than are decided on at once
+    lists[550, 7] = np.nan
+    answer = arrow(client, pa.table({"scores": lists.tolist()}))
+    assert answer.status_code == 422
+    assert "got nan at index 7 of list 550" in answer.json()["error"]["message"]
+
+
+def test_lists_of_a_large_body_are_sorted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each was sorted for the checks, and again for the decision.
+    from starlette.testclient import TestClient
+
+    from paretocut.web.app import create_app
+
+    real, counts = _kernel.sort_lists, []
+
+    def sort_lists(values: Any, offsets: Any, *rest: Any) -> None:
+        counts.append(len(offsets) - 1)
+        real(values, offsets, *rest)
+
+    monkeypatch.setattr(_kernel, "sort_lists", sort_lists)
+    lists = np.random.default_rng(0).permuted(simulated(600), axis=1)
+    with TestClient(create_app(), base_url="http://localhost") as client:
+        assert len(post(client, "/v1/cut", {"lists": lists.tolist()})) == 600
+    assert sum(counts) == 600
 
 
 def test_health_names_version_and_models(client: Any) -> None:

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from paretocut.decisions import Cuts
 from paretocut.decisions.options import FITTING, OPTIONS, RULES
-from paretocut.errors import InvalidParameterError, require
+from paretocut.errors import InvalidParameterError, InvalidScoresError, require
 from paretocut.fusion.fitted import ChosenFusion
 from paretocut.fusion.methods import FUSING
 from paretocut.lists import Ragged, RankedLists
@@ -92,9 +92,13 @@ def _decide(
     if up is None:
         up = chosen.truncator.direction is not False
     decided: list[Cuts] = []
-    for start, block in _in_blocks(lists, asked.deadline, up, "cut_batch"):
+    for start, block in _in_blocks(lists, asked.deadline):
         own = None if queries is None else queries[start : start + len(block)]
-        cuts = chosen.cut_batch(block, queries=own, higher_is_better=up)
+        try:
+            cuts = chosen.cut_batch(block, queries=own, higher_is_better=up)
+        except InvalidScoresError:
+            RankedLists.of_scores(lists, up, who="cut_batch")  # names the list of the request
+            raise
         numbers = service.telemetry.cuts(decider, cuts, explain=wanted.explain)
         asked.noted |= {name: asked.noted.get(name, 0) + n for name, n in numbers.items()}
         if wanted.model is not None:
@@ -114,14 +118,11 @@ def _chosen(models: Models, wanted: bodies.Deciding) -> tuple[str, Chosen]:
     return decider, Chosen.of("cut", options, models=("model", "method"))
 
 
-def _in_blocks(
-    lists: Ragged, deadline: Deadline, higher_is_better: bool, who: str
-) -> Iterator[tuple[int, Ragged]]:
+def _in_blocks(lists: Ragged, deadline: Deadline) -> Iterator[tuple[int, Ragged]]:
     """Yield lists in blocks, each with the place of its first list, until it is too late."""
     if lists.values.size <= _BLOCK:
         yield 0, lists
         return
-    RankedLists.of_scores(lists, higher_is_better, who=who)  # errors name the list of the request
     offsets = lists.offsets
     for start, stop in lists.blocks(_BLOCK):
         deadline.check()
@@ -220,7 +221,7 @@ def score(service: Service, asked: Asked) -> Any:
     lists, up = service.limits.as_lists(several), wanted.higher_is_better
     names = bodies.Tail.__struct_fields__
     rows: list[dict[str, Any]] = []
-    for _, block in _in_blocks(lists, asked.deadline, up, "fit_tails"):
+    for _, block in _in_blocks(lists, asked.deadline):
         fits = fit_tails(block, higher_is_better=up, **given(wanted, FITTING))
         tails = zip(*(getattr(fits, name).tolist() for name in names), strict=True)
         columns = (fits.surprise, fits.pvalues, fits.evalues, tails, fits.warnings)
