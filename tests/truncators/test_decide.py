@@ -94,3 +94,26 @@ def test_reasons_may_come_with_the_numbers(why: Any) -> None:
     assert (
         cuts[1].reason == f"kept 1 of 2: by {'hand' if isinstance(why, str | Clause) else 'foot'}"
     )
+
+
+def test_reasons_may_be_an_array_of_texts() -> None:
+    # np.where is the short way to write them; the array was taken for a second row of numbers.
+    assert Answers(([1, 1], np.array(["by hand", "by foot"]))).cut_batch(LISTS).reasons[1] == (
+        "kept 1 of 2: by foot"
+    )
+
+
+@pytest.mark.parametrize(
+    ("why", "got"),
+    [
+        (["by hand"], "1 for 2 lists$"),
+        (["by hand", None], "None$"),
+        ([3, 4], "3$"),
+        ([], "0 for 2"),
+    ],
+)
+def test_reasons_that_are_not_one_text_a_list_are_refused(why: Any, got: str) -> None:
+    # A missing one was an IndexError for whoever asked for the reason, long after the decision.
+    allowed = "reasons of decide must be one text, or one for each list, got "
+    with pytest.raises(InvalidParameterError, match=f"^Answers: {allowed}{got}"):
+        Answers(([1, 1], why)).predict(LISTS)

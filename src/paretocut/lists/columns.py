@@ -170,6 +170,8 @@ def check_cuts(k: ArrayLike, n: int, *, who: str) -> IntArray:
 def refuse_worst_first(scores: Ragged, higher_is_better: bool, *, who: str) -> None:
     """Refuse lists that run from worst to best, if unsorted ones hardly would by accident."""
     values = scores.values if higher_is_better else -scores.values
+    if len(scores) == 1 and (values[1:] < values[:-1]).any():
+        return  # the common case, without counting
     better, worse = np.zeros((2, values.size), dtype=bool)  # than the result before
     np.greater(values[1:], values[:-1], out=better[1:])
     np.less(values[1:], values[:-1], out=worse[1:])

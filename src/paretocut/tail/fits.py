@@ -239,16 +239,6 @@ class SurpriseFits(Drawn):
         return np.asarray(end - self.lower)
 
     @property
-    def best(self) -> FloatArray:
-        """Largest surprise of each list; 0 for an empty one."""
-        best = np.zeros(len(self))
-        filled = self.surprise.filled
-        starts = self.surprise.offsets[:-1][filled]
-        if starts.size:
-            best[filled] = np.maximum.reduceat(self.surprise.values, starts)
-        return best
-
-    @property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
         """Names of warnings about each list, keys of `paretocut.decisions.WARNINGS`."""
         scores = self.scores

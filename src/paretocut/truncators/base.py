@@ -10,6 +10,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from numbers import Number
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -152,10 +153,11 @@ class Truncator(Drawn, ABC):
         self._check_direction(lists)
         found: Any = self.decide(lists)
         numbers, why = found if _is_pair(found) else (found, None)
-        counts = _checked_numbers(numbers, lists.scores, type(self).__name__)
+        who = type(self).__name__
+        counts = _checked_numbers(numbers, lists.scores, who)
         if why is None:
             why = f"chosen by {self.label}" + (f", {self.taught}" if self.is_fitted else "")
-        evidence: Evidence = Clause(why) if isinstance(why, (str, list, tuple)) else why
+        evidence: Any = why if hasattr(why, "because") else _clause(why, len(counts), who)
         return counts, evidence
 
     @property
@@ -455,10 +457,20 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def _is_pair(found: Any) -> bool:
-    """Return whether ``decide`` gave numbers and evidence, not the numbers of two lists."""
-    if not isinstance(found, tuple) or len(found) != 2:
-        return False
-    return hasattr(found[1], "because") or isinstance(found[1], (str, list, tuple))
+    """Return whether ``decide`` returned numbers and reasons, not the numbers of two lists."""
+    return isinstance(found, tuple) and len(found) == 2 and not isinstance(found[1], Number)
+
+
+def _clause(why: Any, lists: int, who: str) -> Clause:
+    if isinstance(why, str):
+        return Clause(why)
+    texts = list(why) if isinstance(why, (list, tuple, np.ndarray)) else [why]
+    odd = [text for text in texts if not isinstance(text, str)]
+    if odd or len(texts) != lists:
+        got = shown(odd[0]) if odd else f"{len(texts)} for {lists} lists"
+        allowed = "reasons of decide must be one text, or one for each list"
+        raise InvalidParameterError(f"{allowed}, got {got}", who=who)
+    return Clause(texts)
 
 
 def _checked_numbers(numbers: Any, scores: Ragged, who: str) -> IntArray:

@@ -1,4 +1,4 @@
-"""What other collections taught, a regression and the value of every rule; rules that vote."""
+"""Learned from other collections: a regression and the value of every rule; rules that vote."""
 
 from __future__ import annotations
 

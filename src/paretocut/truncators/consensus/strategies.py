@@ -130,7 +130,7 @@ class Untrained(Strategy):
         metric = setting.metric
         if metric == metrics.f1:
             return upper_third(lists, self.scale, setting.constants)
-        taught = Clause(f"highest expected {metric.name}, by what other collections taught")
+        taught = Clause(f"highest expected {metric.name}, learned from other collections")
         if metric != metrics.penalized_dcg:
             return best_expected(self.probabilities(setting, lists), metric, setting.seed), taught
         rules = _dcg_rules(setting.elsewhere(), setting.seed)
@@ -284,10 +284,8 @@ class PartlyJudged(Strategy):
             f"relevant results ({rounded(low)} to {rounded(high)}), {setting.taught}"
         )
         if is_f_beta(metric):
-            beliefs = model.beliefs(merit)
-            return believed_cuts(
-                merit, beliefs, setting.metric.settings["beta"], setting.constants
-            ), clause
+            beta, beliefs = metric.settings["beta"], model.beliefs(merit)
+            return believed_cuts(merit, beliefs, beta, setting.constants), clause
         if metric == metrics.accuracy:  # whether there is an answer: all of the list, or nothing
             p = model.probabilities(merit)
             none = np.bincount(merit.rows, np.log1p(-np.minimum(p.values, 1 - 1e-12)), len(merit))
