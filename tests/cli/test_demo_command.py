@@ -33,7 +33,7 @@ def demo_output() -> str:
     return done.stdout.decode()
 
 
-def test_demo_fits_in_80_columns_and_shows_two_questions(demo_output: str) -> None:
+def test_demo_fits_in_80_columns_and_draws_two_questions(demo_output: str) -> None:
     lines = demo_output.splitlines()
     assert max(map(len, lines)) <= 80
     kept = [line for line in lines if "': kept " in line]
@@ -45,7 +45,13 @@ def test_demo_fits_in_80_columns_and_shows_two_questions(demo_output: str) -> No
     assert lines[at + 1].endswith(", a right answer")
     cut = next(i for i in range(at, len(lines)) if lines[i].endswith("- cut"))
     assert kept[0].endswith(f"kept {cut - at - 1}")
-    # Answers first, then one small table, then the point.
+    # A bar for each score: 40 characters for a cosine of 1.
+    drawn = [line.split() for line in lines if "#" in line]
+    assert len(drawn) == cut - at - 1 + 5 + 5
+    for score, bar, *_ in drawn:
+        assert bar == "#" * len(bar)
+        assert len(bar) == pytest.approx(40 * float(score), abs=0.8)
+    # Pictures first, then one small table, then the point.
     starts = (nothing, " the first ten", "The point: ")
     places = [next(i for i, line in enumerate(lines) if line.startswith(s)) for s in starts]
     assert places == sorted(places)

@@ -38,7 +38,7 @@ def demo(args: Namespace) -> None:
     """See what it does, on the docstrings of Python's own functions.
 
     Asks questions about Python to an index of docstrings, and questions off the topic. Two
-    answers are shown with their cuts, and a table compares six ways to cut. It works offline
+    answers are drawn with their cuts, and a table compares six ways to cut. It works offline
     and takes seconds. `paretocut example FOLDER` writes the questions and the texts.
     """
     notes: Any = importlib.import_module("paretocut.data.notes")  # takes a moment
@@ -89,9 +89,12 @@ def demo(args: Namespace) -> None:
         found, scores = notes.search_vectors(question)
         k, wanted = methods[gate].cut(scores).k, notes.questions.get(question, "").split()
         signs = [", a right answer" if name in wanted else "" for name in found]
-        seen = [f"  {x:.2f}  {y}{z}" for x, y, z in zip(scores, found, signs, strict=True)]
-        answers += [f"'{question}': kept {k or 'nothing'}", *seen[:k], f"  {'-' * 30} cut"]
-        answers += [*seen[k : k + 3], ""]
+        drawn = [
+            f"  {score:.2f} {'#' * round(40 * score):26} {name}{sign}"[:79]
+            for score, name, sign in zip(scores, found, signs, strict=True)
+        ]
+        answers += [f"'{question}': kept {k or 'nothing'}", *drawn[:k], f"  {'-' * 31} cut"]
+        answers += [*drawn[k : k + 5], ""]
     line = " {name:35}{kept:6.1f}{f1:6.2f}{left_empty:7.0%}{kept_off_topic:9.1f}{refused:9.0%}"
     table = [
         f"{'':36}{'about Python':>19}{'off the topic':>18}",
