@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.accept.measure import BUDGETS
+from experiments.frozen.report import accepting
 from experiments.pages import fill, table
 from experiments.results import read
 
@@ -67,6 +68,7 @@ def pages() -> dict[str, str]:
         "highest": _percent(max(flat)),
         "null": _null(null),
         "commit": content["commit"],
+        **{f"frozen_{key}": count for key, count in accepting(read("frozen")["accept"]).items()},
     }
     return {"docs/evidence/accept.md": fill(Path(__file__).with_name("page.md"), facts)}
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from experiments.data import ROOT
+from experiments.frozen import gate
 from experiments.frozen.measure import (
     ACCEPT_LEVEL,
     COMPARISONS,
@@ -17,11 +18,12 @@ from experiments.frozen.measure import (
     MEASURES,
     RESAMPLES,
 )
+from experiments.frozen.sets import MOST
 from experiments.intervals import gain_over, interval_over
 from experiments.pages import between, fill, gain, share, table
 from experiments.results import read
 
-__all__ = ["facts", "pages"]
+__all__ = ["accepting", "facts", "fusing", "pages"]
 
 Content = Mapping[str, Any]
 Rows = Sequence[Content]
@@ -44,6 +46,7 @@ FRONT = {
     "first ten": ("the first ten", ""),
 }
 OURS = {ours for ours, _ in COMPARISONS}
+BETTER = "better run"
 FOUND = {"ahead": "ahead of", "behind": "behind", "not shown": "not shown against"}
 WORDS = {"f1": "F1, recall of the list", "f1/collection": "F1, of the collection", "gain": "gain"}
 
@@ -62,8 +65,16 @@ def pages() -> dict[str, str]:
 def facts(content: Content) -> dict[str, Any]:
     """Return all tables and verdicts."""
     rows = content["rows"]
+    names, gated, paired = (
+        list(dict.fromkeys(row["collection"] for row in content[part]))
+        for part in ("rows", "gate", "fusion")
+    )
     return {
-        "collections": len({row["collection"] for row in rows}),
+        "collections": len(names),
+        "textless": ", ".join(name for name in names if name not in {*gated, *paired}),
+        "large": ", ".join(name for name in paired if name not in gated),
+        "largest": gate.LARGEST,
+        "most": MOST,
         "blind": ", ".join(dict.fromkeys(row["collection"] for row in rows if row["blind"])),
         "runs": len(rows),
         "queries": f"{sum(row['queries'] for row in rows):,}",
@@ -257,7 +268,8 @@ def _accept(rows: Rows) -> str:
     return table(["run", "queries", "first hit right", *head], lines)
 
 
-def _accept_verdict(rows: Rows) -> str:
+def accepting(rows: Rows) -> dict[str, int]:
+    """Return the number of cases, and in how many the promise is kept and nothing is accepted."""
     cases = _cases(rows)
     counts = [round(cell["accept"]["broken"] * RESAMPLES) for _, _, cell in cases]
     tests = [stats.binomtest(n, RESAMPLES, 0.05, alternative="greater").pvalue for n in counts]
@@ -267,9 +279,14 @@ def _accept_verdict(rows: Rows) -> str:
         running = max(running, (len(tests) - place) * tests[i])
         broken += running <= ACCEPT_LEVEL
     empty = sum(cell["accept"]["share"] < 0.005 for _, _, cell in cases)
+    return {"cases": len(cases), "unbroken": len(cases) - broken, "empty": empty}
+
+
+def _accept_verdict(rows: Rows) -> str:
+    found = accepting(rows)
     return (
-        f"In {len(cases) - broken} of {len(cases)} cases the promise is not broken. In {empty} of "
-        "them nothing, or less than 0.5 % of the queries, is accepted"
+        f"In {found['unbroken']} of {found['cases']} cases the promise is not broken. In "
+        f"{found['empty']} of them nothing, or less than 0.5 % of the queries, is accepted"
     )
 
 
@@ -286,18 +303,23 @@ def _fusion(rows: Rows) -> str:
     return table(["collection", *(f"{kind}: {name}" for kind in kinds for name in names)], lines)
 
 
+def fusing(rows: Rows, kind: str, rival: str) -> tuple[float, float, float]:
+    """Return the gain of `Fusion` over a rival, with one kind of cut, and its interval."""
+    pairs = []
+    for row in rows:
+        means = {name: own[kind] for name, own in row["means"].items()}
+        other = max(means["BM25"], means["MiniLM"]) if rival == BETTER else means[rival]
+        pairs.append([means["Fusion"], other])
+    return gain_over(pairs)
+
+
 def _fusion_verdicts(rows: Rows) -> str:
     lines = []
     for kind in ("untrained", "tuned"):
-        for rival in ("better run", "rrf"):
+        for rival in (BETTER, "rrf"):
             cells = [kind, f"Fusion; {rival}"]
             for some in (rows, _blind(rows)):
-                pairs = []
-                for row in some:
-                    means = {name: own[kind] for name, own in row["means"].items()}
-                    other = max(means["BM25"], means["MiniLM"]) if rival != "rrf" else means["rrf"]
-                    pairs.append([means["Fusion"], other])
-                found = gain_over(pairs)
+                found = fusing(some, kind, rival)
                 cells += [gain(found), verdict(found)]
             lines.append(cells)
     head = ["cut", "ours; rival", "all: gain", "verdict", "blind: gain", "verdict"]

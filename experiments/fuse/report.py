@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from experiments.data import ROOT
+from experiments.frozen.report import BETTER as BETTER_RUN
+from experiments.frozen.report import fusing
 from experiments.fuse.measure import COMPARED
 from experiments.fuse.methods import BETTER, LEARNED, METRICS, UNJUDGED
 from experiments.fuse.pairs import NEW, OLD
@@ -109,6 +111,7 @@ def _shares(content: Content) -> dict[str, Any]:
 
 def _facts(content: Content) -> dict[str, Any]:
     pairs, gains, guessed = content["pairs"], gains_of(content), content["guessed"].values()
+    frozen = read("frozen")["fusion"]
 
     def behind(rival: str) -> list[str]:
         f1 = {name: own["means"] for name, own in pairs.items()}
@@ -159,6 +162,10 @@ def _facts(content: Content) -> dict[str, Any]:
         "error": content["calibration"]["error, mean"],
         "largest_error": content["calibration"]["error, largest"],
         "collections": len({collection(name) for name in pairs}),
+        "frozen_pairs": len(frozen),
+        "frozen_tuned": gain(fusing(frozen, "tuned", BETTER_RUN)),
+        "frozen_untrained": gain(fusing(frozen, "untrained", BETTER_RUN)),
+        "frozen_rrf": gain(fusing(frozen, "tuned", "rrf")),
         **_shares(content),
         "commit": content["commit"],
         "renewed": content.get("renewed", content)["commit"],
