@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from samples import planted
 from support import importorskip
 
@@ -356,6 +358,29 @@ def test_latex_has_signs_and_comparisons_in_math_mode() -> None:
     assert r"a\textbackslash{}b\textasciicircum{}c\textasciitilde{}\{d\}" in text
 
 
+@given(
+    st.lists(
+        st.text("a_%&#${}~^\\[]*<>-+0.|\n/é", min_size=1, max_size=6),
+        min_size=2,
+        max_size=3,
+        unique=True,
+    )
+)
+def test_latex_compiles_whatever_the_names_are(names: list[str]) -> None:
+    r"""A name that began with [ was an option of the \\ before it, and < a Spanish exclamation."""
+    done = compared(dict.fromkeys(names, np.arange(3.0)), baseline=names[0], resamples=8)
+    comment, *lines = done.to_latex().split("\n")
+    assert comment.startswith("% f1: 3 test queries")
+    assert len(lines) == 6 + len(names)
+    special = re.compile(r"\\text[a-z]+(?={)|\\(?:top|mid|bottom)rule|\\[_%&#${}]|\\\\$")
+    for line in lines[1:-1]:
+        assert not line.lstrip().startswith(("[", "*"))
+        math = re.sub(r"\$([+<>-][\d.]*)\$", "", special.sub("", line))
+        assert not set(math) & set("\\$<>#%^_~"), line
+        assert math.count("{") == math.count("}")
+        assert math.count("&") in (0, 7), line
+
+
 def test_html_table_is_escaped() -> None:
     done = evaluate({"<k>": FixedK(2)}, judged_lists(), ["f1"])
     assert "<b>&lt;k&gt;</b>" in done._repr_html_()
@@ -497,6 +522,15 @@ def test_the_verdict_prefers_the_simpler_of_methods_that_cannot_be_told_apart() 
     assert compared(found).verdict().startswith("simple has the highest mean F1, ")
     del found["default"]
     assert compared(found).verdict().startswith("simple has the highest mean F1, ")
+
+
+def test_the_verdict_names_no_highest_among_ties() -> None:
+    own = values(0.4)
+    said = compared({"a": own, "b": own.copy()}).verdict()
+    assert said.startswith(f"a has a mean F1 of {own.mean():.3f} (95 % interval ")
+    above = compared({"default": own - 0.2, "a": own, "b": own.copy()}).verdict()
+    assert above.startswith(f"a has a mean F1 of {own.mean():.3f} (95 % interval ")
+    assert "highest" not in said + above
 
 
 def test_a_method_that_saw_the_judgements_wins_nothing() -> None:

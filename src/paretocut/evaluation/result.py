@@ -179,7 +179,7 @@ class Evaluation(Drawn):
             caption, header, rows = self.table(metric, _tex, (r"\textbf{", "}"))
             first, *lines = [" & ".join(cells) + r" \\" for cells in (header, *rows)]
             begin = r"\begin{tabular}{l" + "r" * (len(header) - 1) + "}"
-            top = [f"% {caption}", begin, r"\toprule", first, r"\midrule"]
+            top = [f"% {' '.join(caption.split())}", begin, r"\toprule", first, r"\midrule"]
             parts.append("\n".join([*top, *lines, r"\bottomrule", r"\end{tabular}"]))
         return "\n\n".join(parts)
 
@@ -264,8 +264,7 @@ class Evaluation(Drawn):
         pvalues: dict[int, float] = {}
         base = None if self.baseline is None else self.truncators.index(self.baseline)
         if base is not None:
-            others = enumerate(self.truncators)
-            rivals = [j for j, name in others if j != base and name in self.rivals]
+            rivals = [j for j, x in enumerate(self.truncators) if j != base and x in self.rivals]
             raw = sign_flip_test(
                 values[:, rivals] - values[:, [base]], resamples=self.resamples, seed=self.seed
             )
@@ -291,17 +290,20 @@ def _means(values: Any, group: IntArray) -> FloatArray:
     return np.bincount(group, weights=values) / np.bincount(group)
 
 
-_TEX = {letter: f"\\{letter}" for letter in "_%&#${}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
+_TEX = (
+    {letter: f"\\{letter}" for letter in "_%&#${}"}
+    | {letter: f"${letter}$" for letter in "<>"}
+    | {letter: f"{{{letter}}}" for letter in "[*"}  # at the start of a row they would be options
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
 
 
 def _tex(cell: str) -> str:
     """Return the cell as LaTeX text; numbers with a sign or "<" are in math mode."""
-    text = "".join(_TEX.get(letter, letter) for letter in cell)
-    return re.sub(r"(?<![\w.])[+<-]\d[\d.]*", r"$\g<0>$", text)
+    words = re.split(r"((?<![\w.])[+<-]\d[\d.]*)", " ".join(cell.split()))
+    words[::2] = ["".join(_TEX.get(letter, letter) for letter in word) for word in words[::2]]
+    words[1::2] = [f"${number}$" for number in words[1::2]]
+    return "".join(words)
 
 
 def _verdict(evaluation: Evaluation, metric: str, labels: Mapping[str, str]) -> str:
@@ -380,14 +382,12 @@ class _Words:
             if line is top or (not below[i] and (better[i] or not with_base))
         ]
         chosen = tied[0]
-        said = f"{self.name(chosen)} has the highest {self.mean}, {self._value(chosen)}"
-        if chosen is not top:
-            said = f"{self.name(chosen)} has a {self.mean} of {self._value(chosen)}"
+        how = f"a {self.mean} of" if len(tied) > 1 else f"the highest {self.mean},"
+        said = f"{self.name(chosen)} has {how} {self._value(chosen)}"
         if with_base:
             said += f", {chosen.mean - base.mean:.3f} more than {self.name(base)}"
         if len(tied) > 1:
-            others = [line for line in tied if line is not chosen]
-            others.sort(key=lambda line: -line.mean)
+            others = sorted((one for one in tied if one is not chosen), key=lambda one: -one.mean)
             named = ", ".join(f"{self.name(line)} ({line.mean:.3f})" for line in others[:3])
             more = f" and {len(others) - 3} more" if len(others) > 3 else ""
             said += f"; {self.few} it from {named}{more}"
