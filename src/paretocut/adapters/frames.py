@@ -36,7 +36,7 @@ def keep_frame(
     explain: bool | Iterable[str] = False,
     **options: Any,
 ) -> Any:
-    """Return what `paretocut.keep` returns for a frame with one row per result."""
+    """Return the rows worth keeping of a frame with one row per result, as `paretocut.keep`."""
     engine: Engine = engine_of(frame.__class__)  # type: ignore[assignment]
     if score is None:
         raise InvalidParameterError("keep: score must name the column with the scores, got None")
@@ -186,7 +186,7 @@ class Keeper:
 
 
 def _together(codes: NDArray[Any]) -> IntArray:
-    """Return what brings equal codes together, in their order, in linear time."""
+    """Return the order that brings equal codes together, in linear time."""
     order: IntArray | None = None
     for shift in range(0, int(codes.max()).bit_length(), 16):
         digits = (codes >> shift).astype(np.uint16)  # NumPy sorts 16 bits by radix, not more
@@ -384,7 +384,7 @@ _ENGINES: Mapping[tuple[str, str], Engine] = {
 
 @functools.cache
 def engine_of(kind: type) -> Engine | None:
-    """Return what keeps the rows of frames of this type, known by the names of its classes."""
+    """Return the function that keeps rows of frames of this type, known by its classes' names."""
     for own in kind.__mro__:
         module = f"{own.__module__.removeprefix('_')}."
         for (start, name), engine in _ENGINES.items():

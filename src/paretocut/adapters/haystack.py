@@ -79,10 +79,10 @@ class ParetoCut(_Component):
         texts
             A few hundred texts or documents of the store.
         search
-            Takes the text of a query and returns what this component will get: documents with
+            Takes the text of a query and returns the input of this component: documents with
             scores, or the scores alone.
         **options
-            As there. What decided how many are kept still does, unless they say otherwise.
+            Its options. Without ``truncator`` and ``expect``, the present truncator decides how many.
         """
         gated = self._keeping.calibrated(search, texts, options, self.higher_is_better)
         return self._with(truncator=gated.chosen.truncator)

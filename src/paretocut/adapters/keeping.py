@@ -47,7 +47,7 @@ class CutList(list[T]):
 
 
 class CutTuple(tuple[Any, ...]):
-    """A tuple with the decision on what it holds, as in `CutList`."""
+    """A tuple of the results kept, with the decision as in `CutList`."""
 
     cut: Cut
     cuts: Cuts
@@ -381,7 +381,7 @@ def may_mark(metadata: Mapping[str, Any]) -> bool:
 
 
 def summary(cut: Cut) -> dict[str, Any]:
-    """Return what metadata, callbacks and spans say of a decision."""
+    """Return the part of a decision that metadata, callbacks and spans hold."""
     said, names = cut.to_dict(), ("k", "n", "reason", "warnings", "nearest")
     return {name: said[name] for name in names if name in said}
 

@@ -74,7 +74,7 @@ class ParetoCutRetriever(_Retriever):
         texts
             A few hundred texts or documents of the store.
         **options
-            As there. What decided how many are kept still does, unless they say otherwise.
+            Its options. Without ``truncator`` and ``expect``, the present truncator decides how many.
         """
         search, _ = self._search({})
         store = self.vectorstore
@@ -261,7 +261,7 @@ class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Any = None
     ) -> Sequence[Document]:
-        """Return what `compress_documents` does."""
+        """Return the same as `compress_documents`."""
         return await _adispatch(self._keep(documents, query), callbacks)
 
     def _keep(self, documents: Sequence[Document], query: str) -> CutList[Document]:

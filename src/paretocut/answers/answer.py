@@ -1,4 +1,4 @@
-"""What was read of an answer: the scores of its results, and how to make it shorter."""
+"""An answer that was read: the scores of its results, and how to make it shorter."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Answer:
 
     scores: Sequence[FloatArray]  # of each query's results; not finite where there is no result
     single: bool = True  # whether it answers one query, and not a batch of them
-    higher_is_better: bool | None = None  # what the library says; None if it does not
+    higher_is_better: bool | None = None  # None if the library does not say
     # A result, from the number of its query and its place.
     result: Callable[[int, int], Any] = lambda query, i: i
     # The same kind of answer, from the places to keep of each query.
@@ -81,11 +81,11 @@ def _order(values: FloatArray) -> object:
 
 
 MISSING = object()
-"""What `peek` returns where nothing is."""
+"""The value of `peek` where there is none."""
 
 
 def pick(thing: Any, path: Path) -> Any:
-    """Return what is at a path; raises LookupError, AttributeError or TypeError if nothing is."""
+    """Return the value at a path; raises LookupError, AttributeError or TypeError without one."""
     if callable(path):
         return path(thing)
     if isinstance(path, int):
@@ -104,7 +104,7 @@ def pick(thing: Any, path: Path) -> Any:
 
 
 def peek(thing: Any, path: Path) -> Any:
-    """Return what is at a path, or `MISSING`."""
+    """Return the value at a path, or `MISSING`."""
     try:
         return pick(thing, path)
     except (LookupError, AttributeError, TypeError):
@@ -164,7 +164,7 @@ def fields_of(result: Any) -> list[str]:
 def _found(
     result: Any, path: Path | None, names: Sequence[str], inside: Sequence[str], who: str, what: str
 ) -> Any:
-    """Return what is at the path, or under one of the usual names."""
+    """Return the value at the path, or under one of the usual names."""
     if path is not None:
         if (found := peek(result, path)) is not MISSING:
             return found

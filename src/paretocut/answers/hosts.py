@@ -93,7 +93,7 @@ def host_of(kind: type, item: bool = False) -> Host | None:
 
 @cache
 def _load() -> None:
-    """Register what other packages declare."""
+    """Register the libraries that other packages declare."""
     from importlib.metadata import entry_points
 
     for point in entry_points(group="paretocut.answers"):

@@ -39,12 +39,12 @@ _BEFORE = {
 }
 _COLUMNS = {"distances": False, "scores": None, "similarities": True}
 _HOLDERS = ("hits.hits", "results", "hits", "matches", "points", "objects", "documents", "value")
-_NO_COLUMN = "included"  # Chroma's list of what was asked for
+_NO_COLUMN = "included"  # Chroma's list of the columns that were asked for
 _PLAIN = (str, list, *NUMBERS)
 
 
 def read(answer: Any, *, score: Path | None = None, who: str = "keep") -> Answer:
-    """Return what is in an answer, recognised by its type or by its structure.
+    """Return the contents of an answer, recognised by its type or by its structure.
 
     ``score`` says where the score is in a result, and errors speak for ``who``.
     """

@@ -78,7 +78,7 @@ def add_fuse(commands: Commands) -> None:
     option(parser, f"--format {arguments.FORMATS}", "format of the runs (default: by their names)")
     text = "this run holds distances: lower is better (may be repeated)"
     option(parser, "--distances RUN", text, action="append", default=[])
-    json = "print one JSON object per query, with what each run gave; the run only goes to -o"
+    json = "print one JSON object per query, with score and rank by run; the fused run only goes to -o"
     arguments.add_output(parser, "the run", json, required=False)
     how = parser.add_argument_group("how the runs are fused")
     arguments.add_options(how, FUSING, FUSING)
@@ -257,7 +257,7 @@ def _rows(lists: RankedLists, cuts: Cuts | None) -> Iterator[dict[str, Any]]:
 
 
 def _write(args: Namespace, runs: _Runs, joined: _Join, decider: Chosen | None) -> None:
-    """Write the run that the lists of the runs become, or with --json what was decided."""
+    """Write the run that the lists of the runs become, or with --json the decisions."""
 
     def work(groups: _Groups) -> None:
         found: list[tuple[str, ...]] = []

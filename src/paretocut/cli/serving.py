@@ -105,7 +105,7 @@ def explore(args: Namespace) -> None:
 def exploration(
     args: Namespace, answers: str | None = None, rule: StoppingRule | None = None
 ) -> Exploration:
-    """Return what the page shows; every method must be able to cut the lists."""
+    """Return the run that the page shows; every method must be able to cut the lists."""
     from paretocut.web.explorer.exploration import Exploration, Source, with_all_queries
 
     if args.unanswered and args.qrels is None:
@@ -152,7 +152,7 @@ def add_report(commands: Commands) -> None:
 
 
 def report(args: Namespace) -> None:
-    """Write what was found in a run into one file, for readers.
+    """Write the findings on a run into one file, for readers.
 
     Writes one HTML file: the finding, a table of methods, a chart, three queries as examples,
     and the explorer of the run as an appendix. It needs no server and no network, and can be
@@ -172,7 +172,7 @@ def add_serve(commands: Commands) -> None:
     option(parser, "--host H", "address to listen on", default="127.0.0.1")
     option(parser, "--port P", "port; 0 takes a free one", int, default=8000)
     for name, written in (("model", "fit, calibrate or Truncator.save"), ("fusion", "Fusion.save")):
-        text = f"what {written} wrote; requests refer to it by this name (may be repeated)"
+        text = f"a file of {written}; requests refer to it by this name (may be repeated)"
         option(parser, f"--{name} NAME=FILE", text, action="append", default=[])
     option(parser, "--models DIR", "folder of more models, NAME.json each, loaded on request")
     text = "models of the folder that are kept in memory (default: the last 1000 used)"

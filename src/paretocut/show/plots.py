@@ -42,7 +42,7 @@ def tail(fit: SurpriseFit, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     fit
-        What `paretocut.fit_tail` returned.
+        The result of `paretocut.fit_tail`.
     ax
         Where to draw.
 
@@ -79,7 +79,7 @@ def per_query_gain(
     Parameters
     ----------
     evaluation
-        What `evaluate` gave.
+        The result of `evaluate`.
     metric
         By default the first.
     truncators
@@ -125,7 +125,7 @@ def frontier(runs: Mapping[str, RankedLists]) -> Figure:
     Parameters
     ----------
     runs
-        Judged lists by name: single runs, and what `paretocut.fuse` made of them.
+        Judged lists by name: single runs, and their fusion by `paretocut.fuse`.
     """
     if not runs:
         raise InvalidParameterError("frontier: runs must hold at least one run, got none")

@@ -40,7 +40,7 @@ def given(asked: Struct, names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def one_or_many(asked: Struct, one: str, many: str) -> tuple[list[Any], bool]:
-    """Return what a body has in one of two fields as a list, and whether it was a single one."""
+    """Return the value of one of two fields as a list, and whether it was a single one."""
     single, several = getattr(asked, one), getattr(asked, many)
     if (single is None) == (several is None):
         raise InvalidBody(f"exactly one of {one} and {many} must be given")

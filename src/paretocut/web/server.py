@@ -127,7 +127,7 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP in the shape of all errors."""
+        """Refuse anything but HTTP, in the shape of all errors."""
         self._refuse(Refused(400, "invalid_request", "this is not HTTP"))
 
     def _refuse(self, refused: Refused) -> None:

@@ -138,7 +138,7 @@ class Telemetry:
 
 
 def note(event: str, level: int = logging.INFO, **noted: Any) -> None:
-    """Log an event of the service with what is known about it.
+    """Log an event of the service with its details.
 
     The line goes straight to standard error: a record of `logging` takes longer than a decision.
     """

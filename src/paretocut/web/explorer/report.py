@@ -1,4 +1,4 @@
-"""A report of a run as one file: what was found, and the explorer as its appendix."""
+"""A report of a run as one file: the finding, and the explorer as its appendix."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def explorer_routes(first: Exploration | None, other: Exploration | None = None)
 
 
 def _gate(run: Exploration, given: _Gate) -> dict[str, Any]:
-    """Return what a gate does, or with a method, its code."""
+    """Return the effect of a gate, or with a method, its code."""
     if given.method is None:
         return views.gate_check(run, given.threshold)
     return gate_code(run, given.method, given.threshold)

@@ -35,7 +35,7 @@ Key = Literal["yes", "no", "unsure", "skip", "undo", "more"]
 _CHOICES = ("f1", "f1/collection", "f0.5", "f2", "dcg", "penalized_dcg")
 _COMPARED = {"f1": "f1/collection"}  # no run gains from relevant documents that it did not find
 _TEXT = 300  # characters of a text
-_QUICK = 20_000  # judged results; what more of them teach is learned when the run is looked at
+_QUICK = 20_000  # judged results; with more, the run learns only when somebody looks at it
 _ANSWERS = {"yes": True, "no": False, "unsure": None}
 _MORE = 50  # answers, after the last one
 
@@ -171,7 +171,7 @@ def gate_view(run: Exploration) -> dict[str, Any] | None:
 
 
 def gate_check(run: Exploration, threshold: float) -> dict[str, Any]:
-    """Return what a gate at this best score does to both groups, as `Gated.evaluate` counts."""
+    """Return the effect of a gate at this best score on both groups, as `Gated.evaluate` counts."""
     filled = run.lists.scores.filled
     good = np.flatnonzero((known_share(run.lists) > 0) & ~run.none & filled)
     lists = run.lists[good], run.lists[np.flatnonzero(run.none & filled)]
@@ -179,7 +179,7 @@ def gate_check(run: Exploration, threshold: float) -> dict[str, Any]:
 
 
 def compared_view(run: Exploration, other: Exploration, key: str) -> dict[str, Any]:
-    """Return what a method reaches on each query of both runs, and what the difference shows."""
+    """Return the values of a method on each query of both runs, and a verdict on the difference."""
     method = run.method(key)
     if key not in other.methods or method.kind == "learned":
         problem = f"compare: method must be one that cuts both runs alike, got {method.label}"
@@ -239,7 +239,7 @@ def judged_counts(run: Exploration) -> dict[str, int]:
 
 
 def judging_view(run: Exploration, i: int) -> dict[str, Any]:
-    """Return how much is judged, and what was learned from it."""
+    """Return how much is judged, and how it changed the cuts."""
     held_out = run.evaluation is not None and LEARNED in run.evaluation.truncators
     view: dict[str, Any] = {**judged_counts(run), "held_out": held_out, "learned": None}
     if LEARNED in run.methods:
@@ -254,7 +254,7 @@ def judging_view(run: Exploration, i: int) -> dict[str, Any]:
 
 
 def question_view(run: Exploration) -> dict[str, Any]:
-    """Return the question to ask, how many were answered, and what is known by now."""
+    """Return the question to ask, how many were answered, and the judgements so far."""
     asking = run.asking
     if run.lists.doc_ids is None:
         return {"stopped": "This run names no documents, so there is nothing to read.", "next": ""}
@@ -288,7 +288,7 @@ def question_view(run: Exploration) -> dict[str, Any]:
 
 
 def press(run: Exploration, key: Key, i: int, rank: int) -> dict[str, Any]:
-    """Do what a key says about the question ``(i, rank)``, and return the next question."""
+    """Take a key as the answer to the question ``(i, rank)``, and return the next question."""
     asking = run.asking
     asked = asking.next()
     if key == "undo":
