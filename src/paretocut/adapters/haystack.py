@@ -82,7 +82,7 @@ class ParetoCut(_Component):
             Takes the text of a query and returns the input of this component: documents with
             scores, or the scores alone.
         **options
-            Its options. Without ``truncator`` and ``expect``, the present truncator decides how many.
+            Its options. Without ``truncator`` and ``expect``, the present one decides how many.
         """
         gated = self._keeping.calibrated(search, texts, options, self.higher_is_better)
         return self._with(truncator=gated.chosen.truncator)

@@ -74,7 +74,7 @@ class ParetoCutRetriever(_Retriever):
         texts
             A few hundred texts or documents of the store.
         **options
-            Its options. Without ``truncator`` and ``expect``, the present truncator decides how many.
+            Its options. Without ``truncator`` and ``expect``, the present one decides how many.
         """
         search, _ = self._search({})
         store = self.vectorstore

@@ -121,7 +121,7 @@ class ParetoCutRetriever(_Whole):
         texts
             A few hundred texts or nodes of the index.
         **options
-            Its options. Without ``truncator`` and ``expect``, the present truncator decides how many.
+            Its options. Without ``truncator`` and ``expect``, the present one decides how many.
         """
         decides = self._postprocessor
         search, up = self._retriever.retrieve, decides.higher_is_better

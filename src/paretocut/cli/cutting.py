@@ -78,7 +78,7 @@ def add_fuse(commands: Commands) -> None:
     option(parser, f"--format {arguments.FORMATS}", "format of the runs (default: by their names)")
     text = "this run holds distances: lower is better (may be repeated)"
     option(parser, "--distances RUN", text, action="append", default=[])
-    json = "print one JSON object per query, with score and rank by run; the fused run only goes to -o"
+    json = "print one JSON object per query, with score and rank by run; the run goes to -o only"
     arguments.add_output(parser, "the run", json, required=False)
     how = parser.add_argument_group("how the runs are fused")
     arguments.add_options(how, FUSING, FUSING)
