@@ -225,26 +225,60 @@ def _is_own(owner: ast.expr) -> bool:
     return isinstance(owner, ast.Name) and owner.id in ("self", "cls")
 
 
+def _foreign(tree: ast.Module, own: set[str], ours: set[str]) -> list[str]:
+    """Return where a module asks for a hidden name of ours that it does not define itself."""
+    found = []
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom):
+            if node.level or (node.module or "").startswith("paretocut"):
+                hidden = [alias.name for alias in node.names if _is_hidden(alias.name)]
+                found += [f"{node.lineno} imports {name}" for name in hidden if name != "_kernel"]
+        elif isinstance(node, ast.Attribute) and not _is_own(node.value):
+            names = [node.attr]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in _ASKING:
+            if not (node.args and _is_own(node.args[0])):
+                names = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+        for name in names:
+            if isinstance(name, str) and _is_hidden(name) and name in ours - own:
+                found.append(f"{node.lineno} {ast.unparse(node)}")
+    return found
+
+
+_ASKING = {"getattr", "hasattr", "setattr", "delattr", "attrgetter", "methodcaller", "__setattr__"}
+
+
 def test_nobody_asks_for_a_hidden_name_of_another_module() -> None:
     """Hidden names of our classes and modules stay where they are defined."""
     trees = {
         path: ast.parse(path.read_text(encoding="utf-8"))
         for path in sorted((ROOT / "src").rglob("*.py"))
     }
+    assert len(trees) > 100
     own = {path: _defined(tree) for path, tree in trees.items()}
     ours = set().union(*own.values())  # hidden names of other libraries are their makers' matter
-    found = []
-    for path, tree in trees.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("paretocut"):
-                names = [alias.name for alias in node.names]
-                found += [
-                    f"{path.name}:{node.lineno} imports {name}"
-                    for name in names
-                    if _is_hidden(name) and name != "_kernel"
-                ]
-            elif isinstance(node, ast.Attribute) and _is_hidden(node.attr):
-                foreign = node.attr in ours and node.attr not in own[path]
-                if foreign and not _is_own(node.value):
-                    found.append(f"{path.name}:{node.lineno} {ast.unparse(node)}")
-    assert found == []
+    found = {
+        str(path.relative_to(ROOT)): places
+        for path, tree in trees.items()
+        if (places := _foreign(tree, own[path], ours))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "truncator._cuts(lists)",
+        "truncator.base._cuts",
+        "getattr(truncator, '_cuts')",
+        "object.__setattr__(truncator, '_cuts', None)",
+        "operator.attrgetter('_cuts')(truncator)",
+        "from paretocut.truncators.base import _cuts",
+        "from .base import _cuts",
+    ],
+)
+def test_every_way_to_ask_for_a_hidden_name_is_seen(line: str) -> None:
+    tree = ast.parse(line)
+    assert _foreign(tree, _defined(tree), {"_cuts"}) != []
+    assert _foreign(ast.parse("self._cuts(lists)"), set(), {"_cuts"}) == []
+    assert _foreign(ast.parse("sys._getframe(1)"), set(), {"_cuts"}) == []
