@@ -152,6 +152,29 @@ def test_a_click_on_the_head_of_a_table_sorts_its_rows(browser: tuple[Any, str])
     page.close()
 
 
+def test_empty_cells_are_sorted_to_the_end_and_small_p_values_below_the_others(
+    browser: tuple[Any, str],
+) -> None:
+    """They came first: an empty cell and "< 0.001" counted as words."""
+    page = browser[0].new_page()
+    page.goto(f"{browser[1]}/evidence/fuse-tables.html")
+    table = page.locator("table.docutils", has=page.locator(".sorter")).first
+    for _ in range(2):
+        table.locator("th:nth-child(6) .sorter").click()
+        cells = table.locator("tbody td:nth-child(6)").all_inner_texts()
+        empty = [not text.strip() for text in cells]
+        assert any(empty)
+        assert empty == sorted(empty)
+    page.goto(f"{browser[1]}/evidence/paper-tables.html")
+    table = page.locator("table.docutils", has_text="< 0.001").last
+    table.locator("th:nth-child(5) .sorter").click()
+    cells = table.locator("tbody td:nth-child(5)").all_inner_texts()
+    assert any(cell.startswith("< ") for cell in cells)
+    values = [float(cell.removeprefix("< ")) for cell in cells]
+    assert values == sorted(values, reverse=True)
+    page.close()
+
+
 @pytest.mark.parametrize("name", ["llms.txt", "llms-full.txt"])
 def test_tools_find_the_verbs_the_words_and_the_traps(site: Path, name: str) -> None:
     text = (site / name).read_text(encoding="utf-8")
