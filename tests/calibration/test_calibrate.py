@@ -178,6 +178,22 @@ def test_repeated_queries_count_once(made: Calibrated) -> None:
     assert coarse.unjudged_.size == 200
 
 
+@pytest.mark.parametrize("depth", [3, 5, 9])
+def test_repeats_are_seen_in_short_lists_too(depth: int, shared_data: Path) -> None:
+    # With five results a query, two questions repeated 160 times left most others empty.
+    lists = [row[:depth] for row in pc.io.read_trec(shared_data / "squad2/minilm.run.gz").scores]
+    null = [0.8 * row for row in lists[1000:1150]]
+    log = lists[:60]
+    once, repeated = calibrated(null, log), calibrated(null, [*log, *(log[:2] * 80)])
+    assert repeated.background == once.background
+    assert "60 different ones of your 220 queries" in repeated.report()
+    # Best scores alone do not tell queries apart, nor do scores of two digits.
+    for coarse in ([row[:1] for row in log], [row.round(2) for row in log]):
+        found = calibrated(null, coarse * 2).unjudged_
+        assert found is not None
+        assert found.size == 120
+
+
 def word_search(query: str) -> list[float]:
     known = [len(set(query.lower().split()) & set(text.split())) for text in TEXTS]
     noise = 0.01 * np.random.default_rng(len(query.split())).random(len(TEXTS))
@@ -192,6 +208,8 @@ def test_queries_that_differ_in_case_and_spaces_are_one() -> None:
     assert twice.background == once.background
     assert twice.origin_ is not None
     assert twice.origin_.queries == 2 * len(queries)
+    again = pc.calibrate(word_search, TEXTS, queries=iter(queries), n=30, lexical=False)  # type: ignore[arg-type]
+    assert again.background == once.background
     users = [i % 12 for i in range(len(queries))]
     own = pc.calibrate(word_search, TEXTS, queries=queries, groups=users, n=30, lexical=False)
     assert own.unjudged_ is not None

@@ -38,18 +38,20 @@ def words(text: str) -> set[str]:
     return found
 
 
+def texts_of(given: Any, who: str, wanted: str = "texts must be a list of strings") -> list[str]:
+    """Return the given texts as a list, or refuse anything else."""
+    many = not isinstance(given, (str, bytes)) and np.iterable(given)
+    found: list[Any] = list(given) if many else [given]
+    strange = [text for text in found if not (many and isinstance(text, str))]
+    if strange:
+        raise InvalidParameterError(f"{wanted}, got {shown(strange[0]):.60}", who=who)
+    return found
+
+
 def frequencies(texts: Iterable[str]) -> tuple[Counter[str], int]:
     """Return in how many texts each word occurs, and how many texts there are."""
-    counts: Counter[str] = Counter()
-    size = 0
-    if isinstance(texts, (str, bytes)) or not np.iterable(texts):
-        raise InvalidParameterError(f"nonsense: texts must be many strings, got {shown(texts)}")
-    for text in texts:
-        if not isinstance(text, str):
-            raise InvalidParameterError(f"nonsense: texts must be strings, got {shown(text)}")
-        counts.update(words(text))
-        size += 1
-    return counts, size
+    given = texts_of(texts, "nonsense")
+    return Counter(word for text in given for word in words(text)), len(given)
 
 
 @dataclass(frozen=True)
@@ -80,15 +82,8 @@ class QueryScale:
 
     def __call__(self, queries: Sequence[str]) -> FloatArray:
         """Return the scale of each of the ``queries``, given by text; 1 for one without a word."""
-        if isinstance(queries, str) or not isinstance(queries, Sequence):
-            raise InvalidParameterError(
-                f"QueryScale: queries must be a list of texts, got {shown(queries)}"
-            )
         scales = []
-        for query in queries:
-            if not isinstance(query, str):
-                got = shown(query)
-                raise InvalidParameterError(f"QueryScale: queries must be texts, got {got}")
+        for query in texts_of(queries, "QueryScale", "queries must be a list of texts"):
             counts = np.array([self.counts.get(word, 0) for word in words(query)], dtype=np.float64)
             mass = float(np.log1p((self.size - counts + 0.5) / (counts + 0.5)).sum())
             scales.append(mass**_POWER or 1.0)

@@ -16,6 +16,7 @@ import numpy as np
 from paretocut.answers import direction_of, read
 from paretocut.background import Background, Origin, QueryScale
 from paretocut.background.law import as_lists
+from paretocut.background.query_scale import texts_of
 from paretocut.background.seen import shapes_of
 from paretocut.calibration.nonsense import as_query, drawn_words, nonsense_queries, own_words
 from paretocut.callbacks import Journal, waiting
@@ -42,7 +43,7 @@ _TEXTS, _QUERIES = 10, 30
 # Nonsense for a dense index counts the index as this large at most, unless there are more texts:
 # many words of few texts are about something. Words of a lexical index count texts alone.
 _KNOWN = 100
-_TELLING = 10  # different scores of a list that no other query has
+_TELLING, _OWN = 10, 0.9  # different scores of a list that no other query has; share, if fewer
 _LOOKED_AT, _COPIED, _PASSAGE = 50, 0.2, 4  # queries compared with the texts; share; words
 
 
@@ -125,12 +126,12 @@ def calibrate(
     1
     """
     given = _checked_texts(search, texts)
-    log = [] if queries is None else _checked_queries(queries, groups)
+    asked, log = (None, []) if queries is None else _checked_queries(queries, groups)
     check_int(n, who="calibrate", name="n", low=_FEWEST)
     how: Any = {"batch": batch, "threads": threads, "progress": progress, "resume": resume}
     ask: Any = partial(run_searches, search, **how)
     own = own_words(len(given), _LONG)
-    draws = drawn_words(given, _PROBES, length=_LONG, own=own, others=queries, seed=seed)
+    draws = drawn_words(given, _PROBES, length=_LONG, own=own, others=asked, seed=seed)
     probes = ask([as_query(words[:end]) for end in (_SHORT, _LONG) for words in draws])
     if size is None:
         size = max(len(given), *(scores.size for scores in probes))
@@ -140,14 +141,14 @@ def calibrate(
     if lexical is None:
         lexical = higher_is_better and is_lexical(probes[:_PROBES], probes[_PROBES:])
     known = min(size, len(given) if lexical else max(len(given), _KNOWN))
-    making: dict[str, Any] = {"size": known, "others": queries, "lexical": lexical, "seed": seed}
+    making: dict[str, Any] = {"size": known, "others": asked, "lexical": lexical, "seed": seed}
     made_up = nonsense_queries(given, n, **making)
     answers = ask([*made_up, *log])
     _check_found([*probes, *answers[:n]])
     doubts = {"few_texts": len(given) < _TEXTS, "copied_queries": _are_copied(log, given)}
     return calibrated(
         answers[:n],
-        None if queries is None else answers[n:],
+        None if asked is None else answers[n:],
         alpha=alpha,
         unanswered=unanswered,
         expect=expect,
@@ -159,7 +160,7 @@ def calibrate(
             "search": getattr(search, "__qualname__", type(search).__name__),
             "size": size,
             "own_words": own_words(known, lexical=lexical),
-            "queries": None if queries is None else len(queries),
+            "queries": None if asked is None else len(asked),
             "doubts": tuple(name for name, there in doubts.items() if there),
         },
     )
@@ -223,8 +224,12 @@ def calibrated(
 
 def _distinct(log: RankedLists, given: int) -> RankedLists:
     """Return the lists of different queries that got results."""
+    # Different queries may get the same few scores if scores are coarse: others share them too.
+    known = [np.unique(row) for row in {row.tobytes(): row for row in log.scores}.values()]
+    short = 1 < max((row.size for row in log.scores), default=0) < _TELLING
+    exact = short and np.unique(np.concatenate(known)).size > _OWN * sum(x.size for x in known)
     rows = {
-        row.tobytes() if np.unique(row).size >= _TELLING else i: i
+        row.tobytes() if exact or np.unique(row).size >= _TELLING else i: i
         for i, row in reversed(list(enumerate(log.scores)))
         if row.size
     }
@@ -286,13 +291,13 @@ def _checked_texts(search: Any, texts: Any) -> list[str]:
     return given
 
 
-def _checked_queries(queries: Any, groups: Sequence[Any] | None) -> list[str]:
-    if isinstance(queries, (str, bytes)) or not all(isinstance(q, str) for q in queries):
-        raise _refused(f"queries must be a list of texts or None, got {shown(queries):.60}")
-    asked = list(queries)
+def _checked_queries(queries: Any, groups: Sequence[Any] | None) -> tuple[list[str], list[str]]:
+    """Return all queries, and those that count."""
+    given = texts_of(queries, "calibrate", "queries must be a list of texts or None")
+    asked = given
     if groups is not None:
-        asked = [asked[i] for i in one_of_each(check_groups(groups, len(asked), "calibrate"))]
-    return list({_plain(query): query for query in reversed(asked)}.values())[::-1]
+        asked = [given[i] for i in one_of_each(check_groups(groups, len(given), "calibrate"))]
+    return given, list({_plain(query): query for query in reversed(asked)}.values())[::-1]
 
 
 def is_lexical(short: Sequence[FloatArray], long: Sequence[FloatArray]) -> bool:
