@@ -110,8 +110,8 @@ def keep(
     [('fern', 0.71), ('moss', 0.68)]
     """
     if engine_of(answer.__class__) is not None:
-        rest = {"max_tokens": max_tokens, "text": text, "count_tokens": count_tokens}
-        for name, value in (rest | {"asked": asked}).items():
+        given = dict(max_tokens=max_tokens, text=text, count_tokens=count_tokens, asked=asked)
+        for name, value in given.items():
             if value is not None:
                 raise InvalidParameterError(
                     f"keep: {name} must be left out for a data frame, got {value!r}"
@@ -219,8 +219,8 @@ class Keeping:
         query: str | Sequence[str] | None = None,
         higher_is_better: bool | None = None,
         asked: int | None = None,
-    ) -> tuple[list[Decision], Cuts | None]:
-        """Return the decision on each list, and all of them together if the answer is a batch.
+    ) -> tuple[list[Decision], Cuts]:
+        """Return the decision on each list, and all of them together.
 
         A warning says when a search ``asked`` for more than twice as many results as came.
         """
@@ -265,7 +265,7 @@ class Keeping:
             cuts.warnings  # noqa: B018  # of all lists at once
         decisions = [Decision(cut, *one) for cut, one in zip(cuts, there, strict=True)]
         _report([decision.cut for decision in decisions], who)
-        return decisions, None if found.single and found.lists is None else cuts
+        return decisions, cuts
 
     def _limits(
         self, found: Answer, cuts: Cuts, there: Sequence[Any], most: int
