@@ -213,6 +213,17 @@ def test_an_index_that_brings_far_less_than_asked_is_warned_of() -> None:
         ParetoCutRetriever(index_of(30)).retrieve(question())
 
 
+def test_a_filter_that_leaves_little_is_no_fault_of_the_index() -> None:
+    # LangChain's retriever knew that, and this one warned.
+    from paretocut.adapters.llama_index import ParetoCutRetriever
+
+    stores = importorskip("llama_index.core.vector_stores")
+    first = stores.MetadataFilter(key="page", value=30, operator=stores.FilterOperator.LT)
+    filters = {"filters": stores.MetadataFilters(filters=[first])}
+    kept = ParetoCutRetriever(index_of(500), retriever_kwargs=filters).retrieve(question())
+    assert len(kept) >= 1  # and no warning
+
+
 def test_options_are_checked_when_the_postprocessor_is_made() -> None:
     with pytest.raises(ValueError, match="fdr must be in"):
         postprocessor(fdr=1.5)

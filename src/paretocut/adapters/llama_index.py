@@ -109,7 +109,8 @@ class ParetoCutRetriever(_Whole):
                 "similarity_top_k high and add ParetoCutPostprocessor), "
                 f"got {type(index).__name__}"
             )
-        self._fetch_k = fetch_k
+        # A filter may leave few nodes, and that is no fault of the index.
+        self._asked = None if retriever_kwargs else fetch_k
         self._retriever = index.as_retriever(similarity_top_k=fetch_k, **(retriever_kwargs or {}))
         self._postprocessor = ParetoCutPostprocessor(**options)
 
@@ -146,11 +147,11 @@ class ParetoCutRetriever(_Whole):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         nodes = self._retriever.retrieve(query_bundle)
-        return self._postprocessor._kept(nodes, query_bundle, self._fetch_k)
+        return self._postprocessor._kept(nodes, query_bundle, self._asked)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         nodes = await self._retriever.aretrieve(query_bundle)
-        return self._postprocessor._kept(nodes, query_bundle, self._fetch_k)
+        return self._postprocessor._kept(nodes, query_bundle, self._asked)
 
 
 class ParetoCutFusionRetriever(_Whole):
