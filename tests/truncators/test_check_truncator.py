@@ -139,3 +139,13 @@ def test_the_truncator_stays_as_it_was() -> None:
     mine = GlobalK()
     check_truncator(mine)
     assert not mine.is_fitted
+
+
+def test_an_error_of_the_method_says_what_was_tested() -> None:
+    class Careless(Truncator):
+        def decide(self, lists: RankedLists) -> Any:
+            return np.array([[one.size] for one in lists.merit])[:, 0]
+
+    with pytest.raises(IndexError, match="too many indices") as caught:  # where there is no list
+        check_truncator(Careless())
+    assert caught.value.__notes__ == ["check_truncator was testing: degenerate lists are cut"]

@@ -362,8 +362,7 @@ class Cut(Drawn):
     @property
     def pvalues(self) -> FloatArray:
         """P-value of each result, in the caller's order."""
-        pvalues: FloatArray = np.exp(-self.surprise)
-        return pvalues
+        return np.asarray(np.exp(-self.surprise))
 
     @property
     def evalues(self) -> FloatArray:

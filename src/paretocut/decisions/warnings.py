@@ -96,8 +96,7 @@ def saturated(scores: Ragged) -> BoolArray:
 
     A quarter of them is within 0.01 of one of these.
     """
-    found: BoolArray = (_flags(scores) & 4) != 0
-    return found
+    return np.asarray((_flags(scores) & 4) != 0)
 
 
 def _flags(scores: Ragged) -> NDArray[np.uint8]:

@@ -181,7 +181,7 @@ def refuse_worst_first(scores: Ragged, higher_is_better: bool, *, who: str) -> N
     wrong, lists = np.flatnonzero(rising & ~falling), np.count_nonzero(rising | falling)
     if 2 * wrong.size <= lists:
         return
-    # So many orders the scores of these lists can come in; equal scores may change places.
+    # The logarithm of the number of orders that these scores could have come in; ties are one.
     own = scores.take(wrong)
     new = np.append(True, own.values[1:] != own.values[:-1])
     new[own.offsets[:-1]] = True
@@ -253,7 +253,7 @@ def nearly_same(
     documents = None if doc_ids is None else Ragged(doc_ids.values[first], offsets)
     part, power = np.frexp(scores.values[first])
     power = np.minimum(power, 1023 - _BITS)  # no number on a grid is infinite
-    # Two grids, so that no two close numbers are on both sides of a line in both.
+    # Two shifted grids: close numbers that one of them separates share a cell of the other.
     grids = (np.ldexp(np.floor(np.ldexp(part, _BITS) + shift), power) for shift in (0.0, 0.5))
     near = (_same_content(Ragged(values, offsets), documents) for values in grids)
     return _joined(query_ids, *near)

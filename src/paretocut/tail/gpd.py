@@ -89,8 +89,7 @@ def allowed(scores: Ragged, transform: str) -> BoolArray:
         bad |= scores.spread(~inside)
     else:
         bad = np.zeros(values.size, dtype=np.bool_)
-    fine: BoolArray = scores.count(bad) == 0
-    return fine
+    return np.asarray(scores.count(bad) == 0)
 
 
 def apply(scores: Ragged, transform: str, *, who: str) -> Ragged:

@@ -336,7 +336,7 @@ class Truncator(Drawn, ABC):
         """Return class, parameters and learned attributes as plain data."""
         who = type(self).__name__
         content: dict[str, Any] = {"class": name_of(type(self))}
-        # Others are from before a parameter changed.
+        # Attributes learned before a parameter changed are left out.
         learned = [name for name in self._learned() if self.learns or name in self._kept]
         state = {*self._kinds_of_learned(), *self._kept}
         for part, names, declared, told in (

@@ -58,6 +58,9 @@ def check_truncator(truncator: Truncator | type[Truncator]) -> None:
             check(given)
         except AssertionError as error:
             raise AssertionError(f"{type(given).__name__}: {error}") from error.__cause__
+        except Exception as error:
+            error.add_note(f"check_truncator was testing: {check.__name__.replace('_', ' ')}")
+            raise
 
 
 def made_lists(seed: int, *, judged: bool = True) -> RankedLists:

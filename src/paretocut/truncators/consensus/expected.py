@@ -34,14 +34,12 @@ def expected_curve(
     if chosen == metrics.recall:
         return np.asarray(hits / max(hits[-1], _TINY))
     if "gain" in options:
-        utility: FloatArray = options["gain"] * hits - options["cost"] * (kept - hits)
-        return utility
+        return np.asarray(options["gain"] * hits - options["cost"] * (kept - hits))
     if "beta" in options:
         square = options["beta"] ** 2
         return np.asarray((1 + square) * hits / np.maximum(kept + square * hits[-1], _TINY))
     drawn = np.random.default_rng(seed).random((_DRAWS, p.size)) < p
-    mean: FloatArray = np.mean([chosen.curve(relevant) for relevant in drawn], axis=0)
-    return mean
+    return np.asarray(np.mean([chosen.curve(relevant) for relevant in drawn], axis=0))
 
 
 def best_expected(probabilities: Ragged, metric: MetricLike, seed: int = 0) -> IntArray:
