@@ -180,7 +180,7 @@ def test_a_search_that_gives_something_else_is_told_what_to_give(search: Any, ma
         ((dense, "one text"), {}, "texts must be a list of texts of the index, got 'one text'"),
         ((dense, None), {}, "texts must be a list of texts of the index, got None"),
         ((dense, []), {}, "texts must be strings, at least one, got none"),
-        ((dense, [1]), {}, "texts must be strings, at least one, got 1 among them"),
+        ((dense, [1]), {}, "texts must be a list of texts of the index, got 1"),
         ((dense, TEXTS), {"n": 5}, "n must be an integer of at least 10, got 5"),
         ((dense, TEXTS), {"queries": "one"}, "queries must be a list of texts or None"),
     ],

@@ -234,6 +234,29 @@ def test_doubts_about_a_gate_are_on_every_decision_and_in_its_report(made: Calib
     assert "Warning" not in made.report()
 
 
+def test_passages_that_find_themselves_are_seen_by_their_scores(shared_data: Path) -> None:
+    # A hundred passages that were not among the texts refused 97 % of the good questions, unsaid.
+    def doubts(log: list[np.ndarray], null: list[np.ndarray], up: bool = True) -> tuple[str, ...]:
+        origin = calibrated(null, log, higher_is_better=up).origin_
+        assert origin is not None
+        return origin.doubts
+
+    lists = list(pc.io.read_trec(shared_data / "squad2" / "minilm.run.gz").scores)
+    null, log = [0.6 * row for row in lists[1000:1150]], lists[:100]
+    rng = np.random.default_rng(0)
+    themselves = [np.append(1 - 1e-6 * rng.random(), row) for row in log]
+    assert doubts(themselves, null) == ("copied_queries",)
+    assert doubts(themselves[:50] + log[50:], null) == ("copied_queries",)
+    far = [[1 - row for row in own] for own in (themselves, null)]
+    assert doubts(*far, up=False) == ("copied_queries",)
+    assert doubts(themselves[:20] + log[20:], null) == ()
+    # The hardest shared runs: names that stand word for word in the index, a saturated re-ranker.
+    for name in ("dblp_acm/minilm.run.gz", "dl/runs/dl2019-bert-rerank.run.gz"):
+        own = [row for row in pc.io.read_trec(shared_data / name).scores if row.size > 10]
+        width = np.ptp([row[0] for row in own])
+        assert doubts(own, [row - width - np.ptp(row) for row in own]) == (), name
+
+
 # What it does to questions of one's own.
 
 

@@ -327,8 +327,7 @@ class Background(Drawn):
             raise InvalidParameterError(
                 "Background.answers: alpha must be a number when fit was given no queries, got None"
             )
-        top = _tops(lists, self.higher_is_better)
-        return np.asarray(top >= self.groups.threshold)
+        return np.asarray(_tops(lists, self.higher_is_better) >= self.groups.threshold)
 
     def pvalue(self, lists: RankedLists | RaggedLike, *, size: int | None = None) -> FloatArray:
         """Return the probability that chance alone reaches the best score of each list.
@@ -357,9 +356,8 @@ class Background(Drawn):
         check_probability(alpha, who="Background.limit", name="alpha")
         # F ** growth = 1 - alpha, and F = exp(-exp(-z)) on the scale of the law.
         z = math.log(self._growth(size)) - math.log(-math.log1p(-alpha))
-        shape = self.shape
-        if abs(shape) >= 1e-9:
-            z = math.expm1(min(shape * z, 700.0)) / shape
+        if abs(self.shape) >= 1e-9:
+            z = math.expm1(min(self.shape * z, 700.0)) / self.shape
         top = self.loc + self.scale * z
         return top if self.higher_is_better else -top
 
@@ -390,13 +388,12 @@ def as_lists(given: RankedLists | RaggedLike, higher_is_better: bool, *, who: st
     return RankedLists.of_scores(Ragged.from_any(given, dtype=float), higher_is_better, who=who)[0]
 
 
-def _whole(given: RankedLists | RaggedLike, higher_is_better: bool) -> RankedLists:
+def _whole(given: Any, higher_is_better: bool) -> RankedLists:
     """Return lists, or best scores as lists of one result."""
-    rows: Any = given
     flat = isinstance(given, list) or (isinstance(given, np.ndarray) and given.ndim == 1)
     if flat and len(given) and np.isscalar(given[0]):
-        rows = check_numbers(given, who="Background", name="best scores", ndim=1)[:, None]
-    return as_lists(rows, higher_is_better, who="Background")
+        given = check_numbers(given, who="Background", name="best scores", ndim=1)[:, None]
+    return as_lists(given, higher_is_better, who="Background")
 
 
 def _tops(given: RankedLists | RaggedLike, higher_is_better: bool) -> FloatArray:

@@ -17,7 +17,7 @@ from paretocut.answers import direction_of, read
 from paretocut.background import Background, Origin, QueryScale
 from paretocut.background.law import as_lists
 from paretocut.background.query_scale import texts_of
-from paretocut.background.seen import shapes_of
+from paretocut.background.seen import score_at, shapes_of
 from paretocut.calibration.nonsense import as_query, drawn_words, nonsense_queries, own_words
 from paretocut.callbacks import Journal, waiting
 from paretocut.errors import DataFormatError, InvalidParameterError
@@ -45,6 +45,7 @@ _TEXTS, _QUERIES = 10, 30
 _KNOWN = 100
 _TELLING, _OWN = 10, 0.9  # different scores of a list that no other query has; share, if fewer
 _LOOKED_AT, _COPIED, _PASSAGE = 50, 0.2, 4  # queries compared with the texts; share; words
+_THEMSELVES = 1 / 3  # share of queries with the highest score; up to 0.25 where names are matched
 
 
 def calibrate(
@@ -208,8 +209,13 @@ def calibrated(
     known = {"queries": None if log is None else len(log), "doubts": (), **(about or {})}
     if log is not None:
         log = _distinct(log, known["queries"])
-        if len(log) < _QUERIES:
-            known["doubts"] = (*known["doubts"], "few_queries")
+        # A passage finds itself: many queries reach the highest score there is, each only once.
+        first, second = (score_at(log.merit, rank) for rank in (1, 2))
+        near = first.max() - _SAME * (first.max() - np.median(null.merit.ends()[0]))
+        itself = np.mean((first >= near) & (second < near)) > _THEMSELVES
+        doubts = {"few_queries": len(log) < _QUERIES, "copied_queries": itself}
+        new = (name for name, there in doubts.items() if there and name not in known["doubts"])
+        known["doubts"] = (*known["doubts"], *new)
     background = Background.fit(null, queries=log, unanswered=unanswered)
     base = _base(expect, truncator, log)
     shapes = None if log is None else shapes_of(log)
@@ -282,12 +288,9 @@ def _checked_texts(search: Any, texts: Any) -> list[str]:
             "search comes first, then texts: calibrate(search, texts); "
             f"got {shown(search):.60} as search and a function as texts"
         )
-    if isinstance(texts, (str, bytes)) or not np.iterable(texts):
-        raise _refused(f"texts must be a list of texts of the index, got {shown(texts):.60}")
-    given = list(texts)
-    strange = [f"{shown(text):.60} among them" for text in given if not isinstance(text, str)]
-    if strange or not given:
-        raise _refused(f"texts must be strings, at least one, got {[*strange, 'none'][0]}")
+    given = texts_of(texts, "calibrate", "texts must be a list of texts of the index")
+    if not given:
+        raise _refused("texts must be strings, at least one, got none")
     return given
 
 
