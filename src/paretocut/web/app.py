@@ -207,7 +207,9 @@ def description(*, secured: bool) -> dict[str, Any]:
             operation["responses"]["200"]["content"][ARROW] = stream
             operation["parameters"] = [
                 {
-                    **{"name": name, "in": "query", "required": False},
+                    "name": name,
+                    "in": "query",
+                    "required": False,
                     "description": f"For a body of type {ARROW}.",
                     "schema": {"anyOf": [kind for kind in option["anyOf"] if kind != _NULL]}
                     if "anyOf" in option

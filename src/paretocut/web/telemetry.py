@@ -146,7 +146,10 @@ def note(event: str, level: int = logging.INFO, **noted: Any) -> None:
         line = {
             "time": datetime.now().isoformat(timespec="milliseconds"),
             "level": logging.getLevelName(level).lower(),
-            **{"logger": LOGGER.name, "event": event, "process": os.getpid(), **noted},
+            "logger": LOGGER.name,
+            "event": event,
+            "process": os.getpid(),
+            **noted,
         }
         try:
             sys.stderr.write(msgspec.json.encode(line).decode() + "\n")

@@ -117,7 +117,7 @@ def explorer_routes(first: Exploration | None, other: Exploration | None = None)
         def answer(request: Request) -> Response:
             asked = (_body if post else _options)(kind, request)
             name = request.path_params["run"]
-            if path == "run" == name and first is None:
+            if first is None and name == "run" and path == "run":
                 return _answer(None)
             run = opened(name)
             if isinstance(asked, _Query) and not 0 <= asked.i < len(run.lists):
