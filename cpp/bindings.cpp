@@ -368,9 +368,10 @@ void register_cuts(nb::module_& m) {
           "-2 if some list does not.");
     m.def("diagnose", &diagnose, nb::arg("values"), nb::arg("offsets"),
           nb::arg("warnings").noconvert(),
-          "Warnings of each falling list: 1 heavy ties, 2 rank only, 4 saturated.");
+          "Warnings of each falling list: 1 heavy ties, 2 rank only, 4 saturated, 8 rescaled.");
     m.def("sort_lists", &sort_lists, nb::arg("values"), nb::arg("offsets"), nb::arg("falling"),
-          nb::arg("order").noconvert(), "What sorts every list best first, stably.");
+          nb::arg("order").noconvert(),
+          "Places of the results of every list, best first; equal ones stay in their order.");
     m.def("find_levels", &find_levels, nb::arg("values"), nb::arg("offsets"), nb::arg("slope"),
           nb::arg("rank_weight"), nb::arg("depth"), nb::arg("targets"),
           nb::arg("levels").noconvert(), "Levels at which so many results are expected relevant.");

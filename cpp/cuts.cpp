@@ -93,12 +93,15 @@ std::uint64_t lesser(std::uint64_t a, std::uint64_t b) {
 void merge_sort(std::uint64_t* keys, std::uint64_t* spare, std::int64_t n) {
     const auto in_order = [](std::uint64_t& a, std::uint64_t& b) {
         const std::uint64_t least = lesser(a, b);
-        b ^= a ^ least, a = least;
+        b ^= a ^ least;
+        a = least;
     };
     std::uint64_t *from = keys, *to = spare;
     for (; from + 4 <= keys + n; from += 4) {
-        in_order(from[0], from[1]), in_order(from[2], from[3]);
-        in_order(from[0], from[2]), in_order(from[1], from[3]);
+        in_order(from[0], from[1]);
+        in_order(from[2], from[3]);
+        in_order(from[0], from[2]);
+        in_order(from[1], from[3]);
         in_order(from[1], from[2]);
     }
     std::sort(from, keys + n);
@@ -115,8 +118,10 @@ void merge_sort(std::uint64_t* keys, std::uint64_t* spare, std::int64_t n) {
                 *low++ = lesser(a, b);
                 *high-- = y ^ z ^ lesser(y, z);
                 const std::ptrdiff_t falls = b < a, rises = y < z;
-                right += falls, left += 1 - falls;
-                last_right -= rises, last_left -= 1 - rises;
+                right += falls;
+                left += 1 - falls;
+                last_right -= rises;
+                last_left -= 1 - rises;
             }
             std::merge(left, last_left + 1, right, last_right + 1, low);
         }

@@ -58,7 +58,7 @@ void upper_part(const Lists& lists, double depth, double share, std::int64_t* co
 constexpr std::int64_t kInOrder = -1, kUnsorted = -2;
 std::int64_t survey(const Lists& lists, bool falling);
 
-// Finds what sorts every list best first; equal results stay in their order.
+// Finds the places of the results of every list, best first; equal ones stay in their order.
 void sort_lists(const Lists& lists, bool falling, std::int64_t* order);
 
 // Finds the level at which each of `targets` results (lists x points) are expected to be relevant.
