@@ -146,9 +146,8 @@ def _fused(answer: Any, who: str) -> Answer:
         lists = answer.lists.truncate([len(kept)]) if list(kept) == list(range(len(kept))) else None
         return type(answer)([answer[i] for i in kept], lists, answer.text_of)
 
-    scores = [answer.lists.scores[0]]
     known = {"id": "id", "text": answer.text_of, "lists": answer.lists}
-    return Answer(scores, True, True, lambda _, i: answer[i], shorter, **known)
+    return Answer([answer.lists.scores[0]], True, True, lambda _, i: answer[i], shorter, **known)
 
 
 for _host in (
