@@ -101,8 +101,8 @@ def _draws(total: int, share: float, curve: list[float]) -> list[IntArray]:
 def described(rule: Rule) -> dict[str, Any]:
     """Return the name of a rule and its numbers, and a hash of what it learned."""
     known = {"rule": type(rule).__name__, **{name: getattr(rule, name) for name in rule.parameters}}
-    if learned := getattr(rule, "earlier_", None):
-        state = hashlib.sha256(json.dumps(asdict(learned)).encode())
+    if earlier := getattr(rule, "earlier_", None):
+        state = hashlib.sha256(json.dumps(asdict(earlier)).encode())
         known["learned"] = f"sha256:{state.hexdigest()}"
     return known
 

@@ -22,8 +22,8 @@ from paretocut.schema.kinds import Kind, Real
 from paretocut.schema.parameters import check, check_bool, check_int, check_positive_int, shown
 from paretocut.stopping.urns import most_missed, most_relevant
 
-# Levels at which the number of unread relevant documents is right in 95, about 50 and 3 % of
-# cases, on the shared reviews from 5 to 90 % of the reading: `make stop` measures them.
+# Levels of the urn test: the most unread relevant documents that it allows are too few in 5 % of
+# the looks at the shared reviews (0.2), too many in 3 % (0.99), or either equally often (0.8).
 _INTERVAL, _BEST_GUESS = (0.2, 0.99), 0.8
 _RATE = 10  # finds that the present rate is taken from
 RECALL, PROBABILITY = Real(above=0, high=1), Real(above=0, below=1)

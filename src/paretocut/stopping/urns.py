@@ -56,8 +56,8 @@ def least_pvalue(
 
     ``finds`` are the places of the finds in the order of reading, from 0. Only urns that begin
     with the first document or right after a find can have the least p-value: a later beginning
-    without a find in between makes the draw smaller and changes nothing else. Whoever only asks
-    whether it is lower than ``below`` gets ``below`` for everything higher, and gets it faster.
+    without a find in between makes the draw smaller and changes nothing else. A p-value of
+    ``below`` or more comes back as ``below``, which is faster.
     """
     unread = total - read
     if missed > unread:
