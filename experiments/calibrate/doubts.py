@@ -15,13 +15,14 @@ from experiments.calibrate.small import questions
 from experiments.command import say
 from experiments.data import json_rows
 from experiments.texts import documents, encode, queries
-from paretocut.background import Background
+from paretocut.background import Background, QueryScale
 from paretocut.background.law import Groups
+from paretocut.background.query_scale import words
 from paretocut.calibration import nonsense_queries
 from paretocut.metrics.significance import exact_interval
 from paretocut.truncators import Calibrated
 
-__all__ = ["TEXTS", "few", "filters", "intervals", "leads", "measure"]
+__all__ = ["TEXTS", "few", "filters", "intervals", "leads", "lexical_leads", "measure"]
 
 Array = NDArray[np.float64]
 Vectors = NDArray[np.float32]
@@ -41,10 +42,12 @@ _LENGTHS = (3, 5, 8, 12, 16, 24)
 
 def measure() -> dict[str, Any]:
     """Return the numbers of all four."""
-    found: dict[str, Any] = {"intervals": intervals(), "filters": filters()}
+    found: dict[str, Any] = {"intervals": {kind: intervals(kind) for kind in _FEW}}
+    found["filters"] = filters()
     found["few"] = {kind: {name: few(name, kind) for name in names} for kind, names in _FEW.items()}
     say("few texts measured")
-    return found | {"leads": {name: leads(name) for name in _LEADS}}
+    found["leads"] = {name: leads(name) for name in _LEADS}
+    return found | {"lexical leads": {name: lexical_leads(name) for name in _NAMES}}
 
 
 def _others(name: str) -> list[str]:
@@ -123,7 +126,7 @@ def _tops(index: Vectors, asked: Vectors) -> Array:
     return np.asarray((asked @ index.T).max(axis=1), dtype=np.float64)
 
 
-def intervals() -> dict[str, dict[str, list[float]]]:
+def intervals(kind: str) -> dict[str, dict[str, list[float]]]:
     """Return how often the interval of the report holds the share left empty of other questions.
 
     By collection and size of the log: the share of 100 logs, the share left empty of the other
@@ -132,10 +135,17 @@ def intervals() -> dict[str, dict[str, list[float]]]:
     found: dict[str, dict[str, list[float]]] = {}
     for name in _MANY:
         texts = list(documents(name).values())
-        index = encode(name, texts)
+        sample = texts[:_SAMPLE]
         asked = [query.text for query in queries(name) if query.answerable][:800]
-        best = _tops(index, encode(f"many {name}", asked))
-        null = _tops(index, _vectors(nonsense_queries(texts[:_SAMPLE], _NONSENSE, size=len(texts))))
+        if kind == "dense":
+            index = encode(name, texts)
+            best = _tops(index, encode(f"many {name}", asked))
+            null = _tops(index, _vectors(nonsense_queries(sample, _NONSENSE, size=len(texts))))
+        else:
+            search, scale = _words(texts), QueryScale.from_texts(sample)
+            made = nonsense_queries(sample, _NONSENSE, size=len(sample), lexical=True)
+            best, null = (_firsts(search(own)) / scale(own) for own in (asked, made))
+            null = null[null > 0]
         found[name] = {}
         for size in _LOGS:
             rows = []
@@ -151,6 +161,61 @@ def intervals() -> dict[str, dict[str, list[float]]]:
     return found
 
 
+def _firsts(lists: list[Array], rank: int = 1) -> Array:
+    return np.array([x[rank - 1] if x.size >= rank else 0.0 for x in lists])
+
+
+def lexical_leads(name: str) -> dict[str, dict[str, list[float]]]:
+    """Return the same shares as `leads` for BM25, by how words are counted and by threshold.
+
+    Words are those of 300 texts, as shipped, or of all; whole, as shipped, or stemmed as the
+    engine does. ``labels`` is the best threshold on these very questions.
+    """
+    import snowballstemmer
+
+    stem = cache(snowballstemmer.stemmer("english").stemWord)
+
+    def stemmed(asked: Sequence[str]) -> list[str]:
+        return [" ".join(map(stem, words(text))) for text in asked]
+
+    texts = list(documents(name).values())
+    search, rng = _words(texts), np.random.default_rng(0)
+    sample = [texts[i] for i in rng.permutation(len(texts))[:_SAMPLE]]
+    sets = {
+        "good": questions(name)[0],
+        "other": _others(name),
+        "nonsense": nonsense_queries(sample, _NONSENSE, size=len(sample), lexical=True),
+        "second": _sentences(sample, rng)[:150],
+    }
+    raw = {kind: _firsts(search(own), 1 + (kind == "second")) for kind, own in sets.items()}
+    found: dict[str, dict[str, list[float]]] = {}
+    for way, count in {"whole": list, "stems": stemmed}.items():
+        for known, given in {"sample": sample, "all": texts}.items():
+            scale = QueryScale.from_texts(count(given))
+            tops = {kind: raw[kind] / scale(count(own)) for kind, own in sets.items()}
+            null, second = (tops[kind][tops[kind] > 0] for kind in ("nonsense", "second"))
+            limits = {
+                "nonsense": Background.fit(null).limit(0.05),
+                "second": float(np.quantile(second, 0.25)),
+                "halfway": float(np.median(second) + np.median(null)) / 2,
+            }
+            grid = np.unique(np.concatenate([tops["good"], tops["other"]]))
+            limits["labels"] = min(grid, key=lambda limit: sum(_shares(tops, limit)))
+            found[f"{way}, {known}"] = {k: _shares(tops, limit) for k, limit in limits.items()}
+    return found
+
+
+def _shares(tops: dict[str, Array], limit: float) -> list[float]:
+    """Return the shares of good questions left empty and of others answered."""
+    return [float(np.mean(tops["good"] < limit)), float(np.mean(tops["other"] >= limit))]
+
+
+def _sentences(texts: list[str], rng: np.random.Generator) -> list[str]:
+    """Return one sentence of each text."""
+    parts = ([s for s in re.split(r"(?<=[.!?])\s+", t) if s.count(" ") > 1] or [t] for t in texts)
+    return [own[rng.integers(len(own))] for own in parts]
+
+
 def leads(name: str) -> dict[str, list[float]]:
     """Return the shares of good questions left empty and others answered, for other thresholds.
 
@@ -163,9 +228,7 @@ def leads(name: str) -> dict[str, list[float]]:
     other = _tops(index, _vectors(_others(name)))
     rng = np.random.default_rng(0)
     sample = [texts[i] for i in rng.permutation(len(texts))[:_SAMPLE]]
-    parts = ([s for s in re.split(r"(?<=[.!?])\s+", t) if s.count(" ") > 1] or [t] for t in sample)
-    sentences = [own[rng.integers(len(own))] for own in parts]
-    second = np.sort(_vectors(sentences[:150]) @ index.T, axis=1)[:, -2]
+    second = np.sort(_vectors(_sentences(sample, rng)[:150]) @ index.T, axis=1)[:, -2]
     limits, nulls = {}, {}
     for length in _LENGTHS:
         made = nonsense_queries(sample, _NONSENSE, length=length, size=len(texts))
@@ -179,10 +242,8 @@ def leads(name: str) -> dict[str, list[float]]:
     limits["all lengths"] = Background.fit(mixed).limit(0.05)
     limits["second"] = float(np.quantile(second, 0.25))
     limits["halfway"] = float(np.median(second) + np.median(nulls[8])) / 2
-    return {
-        kind: [float(np.mean(good < limit)), float(np.mean(other >= limit))]
-        for kind, limit in limits.items()
-    }
+    tops = {"good": good, "other": other}
+    return {kind: _shares(tops, limit) for kind, limit in limits.items()}
 
 
 def filters() -> dict[str, dict[str, float]]:

@@ -161,6 +161,13 @@ def _passing(whether: Mapping[str, Any]) -> str:
     for system, part in whether.items():
         lost = [row["alpha"]["0.05"]["good"] for row in part.values()]
         rows.append([system, *map(share, seen(part)), share(float(np.median(lost)))])
+        log = [[split["log"] for split in row["splits"]] for row in part.values()]
+        good, other = (
+            [float(np.mean([split[kind] for split in own])) for own in log]
+            for kind in ("good", "other")
+        )
+        passed = (1 - max(other), 1 - float(np.median(other)), 1 - min(other))
+        rows.append([f"{system}, with a log", *map(share, (*passed, float(np.median(good))))])
     return table(["scores", "least", "median", "most", "good left empty, median"], rows)
 
 
@@ -245,6 +252,9 @@ def _doubts(doubts: Mapping[str, Any]) -> dict[str, str]:
         "few_lexical": _least(few["lexical"]),
         "intervals": _intervals(doubts["intervals"]),
         "leads": _leads(doubts["leads"]),
+        "lexical_leads": _lexical_leads(doubts["lexical leads"]),
+        "few_pass": share(1 - _refused(doubts["few"]["lexical"], "100")),
+        "many_pass": share(1 - _refused(doubts["few"]["lexical"], "300")),
         "filters": _filters(doubts["filters"]),
         "changed_article": share(doubts["filters"]["article"]["changed"]),
         "changed_random": share(doubts["filters"]["random"]["changed"]),
@@ -270,13 +280,19 @@ def _least(cells: Mapping[str, list[str]]) -> str:
     return f"{-worst} points"
 
 
-def _intervals(rows: Mapping[str, Mapping[str, list[float]]]) -> str:
+def _refused(few: Mapping[str, Any], number: str) -> float:
+    return float(np.mean([own[number][1] for own in few.values() if number in own]))
+
+
+def _intervals(kinds: Mapping[str, Mapping[str, Mapping[str, list[float]]]]) -> str:
+    dense, lexical = kinds["dense"], kinds["lexical"]
     body = [
-        [name, size, *(share(value) for value in row)]
-        for name, sizes in rows.items()
+        [name, size, *map(share, row), *map(share, lexical[name][size])]
+        for name, sizes in dense.items()
         for size, row in sizes.items()
     ]
-    head = ["index", "log", "interval held", "left empty", "of the log"]
+    one = ["held", "left empty", "of the log"]
+    head = ["index", "log", *(f"{kind}: {what}" for kind in ("MiniLM", "BM25") for what in one)]
     return table(head, body)
 
 
@@ -294,6 +310,22 @@ def _leads(rows: Mapping[str, Mapping[str, list[float]]]) -> str:
         mean = np.mean([row[kind] for row in rows.values()])
         body.append([label, f"{mean:.3f}", f"{np.mean(rows['nfcorpus'][kind]):.3f}"])
     return table(["threshold from", "error", "NFCorpus"], body)
+
+
+def _lexical_leads(rows: Mapping[str, Mapping[str, Mapping[str, list[float]]]]) -> str:
+    labels = {
+        "nonsense": "nonsense, as shipped",
+        "second": "lower quarter of second-best hits",
+        "halfway": "halfway",
+        "labels": "labels",
+    }
+    ways = ("whole, sample", "whole, all", "stems, sample", "stems, all")
+    body = []
+    for kind, label in labels.items():
+        means = (np.mean([row[way][kind] for row in rows.values()]) for way in ways)
+        body.append([label, *(f"{mean:.3f}" for mean in means)])
+    head = ["words of 300 texts", "of all texts", "stems of 300 texts", "of all texts"]
+    return table(["BM25, threshold from", *head], body)
 
 
 def _filters(rows: Mapping[str, Mapping[str, float]]) -> str:
