@@ -38,7 +38,7 @@ def demo(args: Namespace) -> None:
     """See what it does, on the docstrings of Python's own functions.
 
     Asks questions about Python to an index of docstrings, and questions off the topic. Two
-    answers are drawn with their cuts, and a table compares six ways to cut. It works offline
+    answers are drawn with their cuts, and a table compares seven ways to cut. It works offline
     and takes seconds. `paretocut example FOLDER` writes the questions and the texts.
     """
     notes: Any = importlib.import_module("paretocut.data.notes")  # takes a moment
@@ -49,6 +49,7 @@ def demo(args: Namespace) -> None:
         "the first ten": FixedK(10),
         "cosine at least 0.3": ScoreThreshold("raw", 0.3),
         "cosine at least 0.5": ScoreThreshold("raw", 0.5),
+        'pc.cut(scores, expect="one")': Consensus(expect="one"),
         'pc.cut(scores, expect="few")': Consensus(expect="few"),
         "pc.cut(scores)": Consensus(),
         gate: pc.calibrate(lambda x: notes.search_vectors(x)[1], notes.texts, n=400),
