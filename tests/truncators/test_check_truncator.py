@@ -149,3 +149,29 @@ def test_an_error_of_the_method_says_what_was_tested() -> None:
     with pytest.raises(IndexError, match="too many indices") as caught:  # where there is no list
         check_truncator(Careless())
     assert caught.value.__notes__ == ["check_truncator was testing: degenerate lists are cut"]
+
+
+class Rising(Truncator):
+    def decide(self, lists: RankedLists) -> Any:
+        return lists.scores.lengths
+
+    def result_values(self, lists: RankedLists) -> Any:
+        return lists.scores.with_values(-lists.scores.values)
+
+
+class Flat(Rising):
+    def result_values(self, lists: RankedLists) -> Any:
+        return lists.scores.values
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (Rising, r"^Rising: result_values must never rise down a list, got that in lists \[0, 1"),
+        (Flat, "^Flat: result_values must be lists.scores.with_values"),
+    ],
+)
+def test_result_values_are_checked(kind: type[Truncator], message: str) -> None:
+    # Conformal believed them, and its threshold meant nothing.
+    with pytest.raises(AssertionError, match=message):
+        check_truncator(kind)

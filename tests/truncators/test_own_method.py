@@ -202,3 +202,22 @@ def test_it_loads_where_its_module_was_imported(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert f"{__name__}.Utility: import {__name__} before you load" in done.stderr
+
+
+def test_a_method_that_learned_from_unjudged_lists_does_not_call_them_judged() -> None:
+    class Typical(Truncator):
+        """Keep the results above the mean of all scores."""
+
+        state: ClassVar = {"mean_": Real()}  # type: ignore[misc]
+        needs_full_judgements = False
+
+        def learn(self, lists: pc.RankedLists) -> None:
+            self.mean_ = float(lists.merit.values.mean())
+
+        def decide(self, lists: pc.RankedLists) -> Any:
+            return lists.merit.count(lists.merit.values > self.mean_)
+
+    bare = Typical().fit(pc.RankedLists([[3.0, 1.0], [4.0, 2.0]]))
+    assert bare.cut([3.0, 1.0]).reason == "kept 1 of 2: chosen by Typical(), learned from 2 queries"
+    judged = Typical().fit(drawn(6))
+    assert judged.cut([3.0, -1.0]).reason.endswith("learned from 300 judged queries")

@@ -160,8 +160,7 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
 def shipped(name: str) -> dict[str, Any]:
     from importlib.resources import files  # costs as much to import as all of the package
 
-    content: dict[str, Any] = json.loads((files("paretocut") / "data" / name).read_bytes())
-    return content
+    return dict(json.loads((files("paretocut") / "data" / name).read_bytes()))
 
 
 def _refuse(constant: str) -> float:

@@ -458,12 +458,9 @@ def _fit_on_scale(
             table[name] = column
         table["transform"] = transform
     if transform != "identity":
-        threshold = table["threshold"][scores.filled]  # 0 stands for that of an empty list
-        if transform == "log":
-            threshold = np.exp(threshold)
-        else:
-            threshold = np.exp(-np.logaddexp(0.0, -threshold))
-        table["threshold"][scores.filled] = threshold
+        filled = scores.filled  # 0 stands for the threshold of an empty list
+        own = table["threshold"][filled]
+        table["threshold"][filled] = np.exp(own if transform == "log" else -np.logaddexp(0.0, -own))
     return SurpriseFits(Ragged.unchecked(surprise, scores.offsets), table, scores, up, fitting)
 
 

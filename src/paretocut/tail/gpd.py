@@ -51,8 +51,7 @@ def gof_pvalue(cvm: ArrayLike, shape: ArrayLike, m: ArrayLike) -> FloatArray:
     high = np.take_along_axis(critical, right[..., None], axis=-1)[..., 0]
     # Where most samples have no interior maximum, neighbouring critical values are equal.
     weight = np.clip((statistic - low) / np.maximum(high - low, 1e-300), 0.0, 1.0)
-    pvalues: FloatArray = levels[right - 1] + weight * (levels[right] - levels[right - 1])
-    return pvalues
+    return np.asarray(levels[right - 1] + weight * (levels[right] - levels[right - 1]))
 
 
 @cache

@@ -185,7 +185,7 @@ class Truncator(Drawn, ABC):
     @property
     def taught(self) -> Taught:
         """How many queries it learned from, judged or not."""
-        return Taught(self.queries_)
+        return Taught(self.queries_, self.needs_full_judgements or bool(self.marks_) or None)
 
     def result_values(self, lists: RankedLists) -> Ragged:
         """Return one number per result of the lists, never rising, which `Conformal` thresholds.

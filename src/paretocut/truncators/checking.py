@@ -16,7 +16,7 @@ import numpy as np
 
 from paretocut.decisions.warnings import WARNINGS
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.lists import RankedLists
+from paretocut.lists import Ragged, RankedLists
 from paretocut.schema.files import load_model
 from paretocut.truncators.base import Truncator
 
@@ -241,6 +241,16 @@ def cuts_depend_on_the_training_lists_alone(truncator: Truncator) -> None:
     twice = again.predict(test), again.fit(test).fit(train).predict(test)
     same = all((cuts == first).all() for cuts in twice)
     _expect(same, f"the same lists must always give {first}, got {twice}")
+
+
+@_promise
+def result_values_never_rise(truncator: Truncator) -> None:
+    fitted, test = _fitted(truncator), made_lists(2)
+    values = fitted.result_values(test)
+    good = isinstance(values, Ragged) and np.array_equal(values.lengths, test.scores.lengths)
+    _expect(good, "result_values must be lists.scores.with_values(one number for each result)")
+    rising = [i for i, part in enumerate(values) if (part[1:] > part[:-1]).any()]
+    _expect(not rising, f"result_values must never rise down a list, got that in lists {rising}")
 
 
 @_promise

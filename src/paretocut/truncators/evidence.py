@@ -35,16 +35,16 @@ class Clause:
 
 
 class Taught(NamedTuple):
-    """How many queries something was learned from, and whether their lists were judged."""
+    """How many queries something was learned from, and whether they were judged, if known."""
 
     queries: int
-    judged: bool = True
+    judged: bool | None = True
 
     @property
     def source(self) -> str:
         """The queries, in words: "30 judged queries"."""
-        kind = "judged" if self.judged else "unjudged"
-        return f"{self.queries} {kind} {'query' if self.queries == 1 else 'queries'}"
+        kind = "" if self.judged is None else "judged " if self.judged else "unjudged "
+        return f"{self.queries} {kind}{'query' if self.queries == 1 else 'queries'}"
 
     def __str__(self) -> str:
         return f"learned from {self.source}"

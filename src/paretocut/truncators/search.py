@@ -126,5 +126,4 @@ def nearest(train: NDArray[Any], lists: RankedLists, neighbors: int, *, who: str
         return np.empty((0, count), dtype=np.int64)
     sklearn = require("sklearn.neighbors", feature=f"{who} with neighbours", extra="sklearn")
     index = sklearn.NearestNeighbors(n_neighbors=count).fit(train)
-    found: IntArray = index.kneighbors(queries, return_distance=False).astype(np.int64)
-    return found
+    return np.asarray(index.kneighbors(queries, return_distance=False), dtype=np.int64)

@@ -100,8 +100,7 @@ class Strategy(ABC):
     def to_dict(self) -> dict[str, Any]:
         own = asdict(self)
         own |= own.pop("scale")
-        plain: dict[str, Any] = encode(own, who="Consensus", name=self.name)
-        return plain
+        return dict(encode(own, who="Consensus", name=self.name))
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:

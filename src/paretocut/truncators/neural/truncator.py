@@ -136,8 +136,7 @@ class NeuralTruncator(Truncator):
     def _steps(self, output: FloatArray, lengths: IntArray) -> IntArray:
         """Return how many steps to keep: a row per list, a column per way to read the output."""
         beyond = np.arange(output.shape[1]) > lengths[:, None]
-        best: IntArray = np.where(beyond, -np.inf, output).argmax(axis=1)[:, None]
-        return best
+        return np.asarray(np.where(beyond, -np.inf, output).argmax(axis=1)[:, None])
 
     def _settings(self, inputs: int) -> dict[str, Any]:
         return {"inputs": inputs, **{name: getattr(self, name) for name in self.sizes}}
@@ -327,8 +326,7 @@ class NeuralTruncator(Truncator):
                 output = network(torch.from_numpy(values).to(device), lengths.to(device))
                 kept.append(self._steps(output.cpu().numpy().astype(np.float64), steps.lengths))
         chosen = np.concatenate(kept)[np.argsort(order)]
-        cuts: IntArray = stops.values[stops.offsets[:-1, None] + chosen]
-        return cuts
+        return np.asarray(stops.values[stops.offsets[:-1, None] + chosen])
 
 
 @dataclass(frozen=True)
