@@ -189,7 +189,8 @@ def lexical_leads(name: str) -> dict[str, dict[str, list[float]]]:
     }
     raw = {kind: _firsts(search(own), 1 + (kind == "second")) for kind, own in sets.items()}
     found: dict[str, dict[str, list[float]]] = {}
-    for way, count in {"whole": list, "stems": stemmed}.items():
+    ways: dict[str, Callable[[Sequence[str]], list[str]]] = {"whole": list, "stems": stemmed}
+    for way, count in ways.items():
         for known, given in {"sample": sample, "all": texts}.items():
             scale = QueryScale.from_texts(count(given))
             tops = {kind: raw[kind] / scale(count(own)) for kind, own in sets.items()}
