@@ -39,7 +39,9 @@ std::uint8_t of_gaps(const double* x, std::int64_t n) {
         before = gap;
     }
     if (static_cast<double>(ties) > kTiedShare * static_cast<double>(n - 1)) return kHeavyTies;
-    return pairs >= 8 && 2 * small > pairs ? kRankOnly : 0;
+    // More than half, and of fewer than twenty a few more: so many are small by accident.
+    const std::int64_t more = std::max<std::int64_t>(0, 20 - pairs) / 3;
+    return pairs >= 8 && 2 * small > pairs + more ? kRankOnly : 0;
 }
 
 // The weights of the rankings in a fusion, three at the most.
@@ -51,10 +53,13 @@ struct Weights {
 // Simple proportions of weights. Engines take them as they are, so that they sum to one, or so that
 // the largest is one.
 constexpr Weights kProportions[] = {
-    {{1}, 1},       {{1, 1}, 2},    {{2, 1}, 2},    {{3, 1}, 2},    {{3, 2}, 2},    {{4, 1}, 2},
-    {{7, 3}, 2},    {{9, 1}, 2},    {{11, 9}, 2},   {{13, 7}, 2},   {{17, 3}, 2},   {{19, 1}, 2},
-    {{1, 1, 1}, 3}, {{2, 1, 1}, 3}, {{2, 2, 1}, 3}, {{3, 1, 1}, 3}, {{3, 2, 1}, 3}, {{4, 3, 3}, 3},
-    {{5, 3, 2}, 3}, {{5, 4, 1}, 3}, {{6, 3, 1}, 3}, {{7, 2, 1}, 3}, {{8, 1, 1}, 3}};
+    {{1}, 1},       {{1, 1}, 2},    {{2, 1}, 2},    {{3, 1}, 2},
+    {{3, 2}, 2},    {{4, 1}, 2},    {{7, 3}, 2},    {{9, 1}, 2},
+    {{10, 3}, 2},   {{10, 7}, 2},   {{10, 9}, 2},   {{11, 9}, 2},
+    {{13, 7}, 2},   {{17, 3}, 2},   {{19, 1}, 2},   {{1, 1, 1}, 3},
+    {{2, 1, 1}, 3}, {{2, 2, 1}, 3}, {{3, 1, 1}, 3}, {{3, 2, 1}, 3},
+    {{4, 2, 1}, 3}, {{4, 3, 3}, 3}, {{5, 3, 2}, 3}, {{5, 4, 1}, 3},
+    {{6, 3, 1}, 3}, {{7, 2, 1}, 3}, {{8, 1, 1}, 3}, {{0.34, 0.33, 0.33}, 3}};
 
 // How exactly the sums of a fusion are met, and from which rank on they are no longer looked for.
 struct Lattice {
@@ -84,7 +89,7 @@ bool on_lattice(double score, const Weights& weights, const Lattice& lattice) {
 
 // Whether the best scores all come from reciprocal-rank fusion, with one of the usual constants and
 // sets of weights. Of scores rounded to three or four digits the size must do: four rankings reach
-// 4 / 61.
+// 4 / 61, and 0.066 when rounded.
 bool fused(const double* x, std::int64_t n) {
     if (n < kFewestFused || !(x[0] > 0.0 && x[0] <= 3.0)) return false;
     std::array<double, kHead> head;
@@ -96,17 +101,20 @@ bool fused(const double* x, std::int64_t n) {
         rounded = rounded && std::fabs(1e4 * x[i] - std::nearbyint(1e4 * x[i])) < 1e-6;
     }
     if (!(head[distinct - 1] > 0.0)) return false;
-    if (rounded) return x[0] <= 4.0 / 61;
+    if (rounded) return x[0] < 0.0661;
     if (distinct < 5) return false;
     for (const Weights& parts : kProportions) {
-        // Three rankings have very many sums, and numbers of single precision are coarse: with deep
-        // ranks they would match anything, slowly.
-        const double deepest = (single ? 1000 : 2000) / (parts.count == 3 ? 10 : 1);
+        // Numbers of single precision are coarse: with deep ranks, the very many sums of three
+        // would match anything, slowly. So a few scores may come from deeper ranks, unless the
+        // weights are large.
+        const double deepest = !single ? 2000 : parts.count == 3 ? 100 : 1000;
         const double error = single ? 1.2e-7 : 1e-13;
         const double sum = parts.of[0] + parts.of[1] + parts.of[2];
         for (const double unit : {1.0, sum, parts.of[0]}) {
             Weights weights = parts;
             for (double& weight : weights.of) weight /= unit;
+            const std::size_t deeper =
+                single && parts.count == 3 && sum / unit <= 4.0 ? distinct / 4 : 0;
             for (const double constant : {60.0, 2.0, 1.0}) {
                 // Only scores below 0.1 are worth the search for unequal weights of three.
                 if (parts.count == 3 && parts.of[0] > parts.of[2] && constant < 60.0) break;
@@ -114,8 +122,10 @@ bool fused(const double* x, std::int64_t n) {
                 if (head[0] > sum / unit / constant * (1.0 + 1e-6) ||
                     head[0] < parts.of[0] / unit / (constant + 1.0) * (1.0 - 1e-6))
                     continue;
+                std::size_t missed = 0;
                 if (std::all_of(head.begin(), head.begin() + distinct, [&](double score) {
-                        return on_lattice(score, weights, {constant, deepest, error * score});
+                        return on_lattice(score, weights, {constant, deepest, error * score}) ||
+                               ++missed <= deeper;
                     }))
                     return true;
             }

@@ -18,8 +18,8 @@ Array = NDArray[np.float64]
 
 
 PROPORTIONS = (
-    *((1,), (1, 1), (2, 1), (3, 1), (3, 2), (4, 1), (7, 3), (9, 1), (11, 9), (13, 7), (17, 3)),
-    (19, 1),
+    *((1,), (1, 1), (2, 1), (3, 1), (3, 2), (4, 1), (7, 3), (9, 1), (10, 3), (10, 7), (10, 9)),
+    *((11, 9), (13, 7), (17, 3), (19, 1)),
 )
 WEIGHTS = [
     tuple(part / unit for part in parts)
@@ -51,7 +51,7 @@ def from_reciprocal_ranks(x: list[float]) -> bool:
     if head[-1] <= 0:
         return False
     if all(abs(1e4 * value - round(1e4 * value)) < 1e-6 for value in head):
-        return x[0] <= 4 / 61
+        return x[0] <= 0.066
     single = all(value == float(np.float32(value)) for value in head)
     error, deepest = (1.2e-7, 1000) if single else (1e-13, 2000)
     return len(distinct) >= 5 and any(
@@ -71,7 +71,8 @@ def obvious(x: list[float]) -> dict[str, bool]:
     gaps = [first - second for first, second in itertools.pairwise(quarters)]
     logs = [math.log(gap) for gap in gaps if gap > least]
     steps = [abs(second - first) for first, second in itertools.pairwise(logs)]
-    smooth = len(steps) >= 8 and sum(step < 0.1 for step in steps) > len(steps) / 2
+    more = max(0, 20 - len(steps)) // 3
+    smooth = len(steps) >= 8 and sum(step < 0.1 for step in steps) > (len(steps) + more) / 2
     heavy_ties = n > 1 and len(gaps) - len(logs) > (n - 1) / 4
 
     inverses = [1 / value for value in dict.fromkeys(x) if 1 / 400 < value < 1 / 10]
@@ -196,7 +197,10 @@ THREE_ARMS = {
 @pytest.mark.parametrize("name", THREE_ARMS)
 @pytest.mark.parametrize(
     "weights",
-    [(0.5, 0.3, 0.2), (0.4, 0.3, 0.3), (0.6, 0.2, 0.2), (2, 1, 1), (1, 0.5, 0.5), (3, 2, 1)],
+    [
+        *((0.5, 0.3, 0.2), (0.4, 0.3, 0.3), (0.6, 0.2, 0.2), (2, 1, 1), (1, 0.5, 0.5), (3, 2, 1)),
+        *((1, 1, 1), (0.34, 0.33, 0.33), (1, 0.5, 0.25)),
+    ],
 )
 def test_three_real_rankings_with_simple_weights_are_recognised(
     shared_data: Path, name: str, weights: tuple[float, ...]
@@ -204,23 +208,28 @@ def test_three_real_rankings_with_simple_weights_are_recognised(
     runs = [pc.io.read_trec(shared_data / f"{file}.run.gz") for file in THREE_ARMS[name]]
     arms = [dict(zip(run.query_ids, run.doc_ids or (), strict=True)) for run in runs]
     queries = [query for query in arms[0] if all(query in arm for arm in arms)][:40]
-    lists = [
-        scores.astype(kind).astype(float)
-        for query in queries
-        for keep in (10, 20, 50)
-        for scores in [fused_ranks([list(arm[query][:100]) for arm in arms], weights, 60.0, keep)]
-        for kind in (np.float32, np.float64)
-    ]
-    assert np.mean(diagnose(Ragged.from_any(lists))["rank_only_scores"]) >= 0.95
+    # Single precision is too coarse for the sums of three deep rankings.
+    for kind, depth in ((np.float32, 100), (np.float64, 100), (np.float64, 1000)):
+        lists = [
+            fused_ranks([list(arm[query][:depth]) for arm in arms], weights, 60.0, keep)
+            .astype(kind)
+            .astype(float)
+            for query in queries
+            for keep in (10, 20, 50)
+        ]
+        assert np.mean(diagnose(Ragged.from_any(lists))["rank_only_scores"]) >= 0.95
+        rounded = Ragged.from_any([one.round(4) for one in lists])
+        assert np.mean(diagnose(rounded)["rank_only_scores"]) >= 0.95 or max(weights) > 2
 
 
 def test_measured_scores_are_not_taken_for_fused_or_rescaled_ones(shared_data: Path) -> None:
-    for folder in ("squad2", "med", "clinc150", "nfcorpus", "abt_buy", "locomo_a"):
+    for folder in ("squad2", "med", "clinc150", "nfcorpus", "abt_buy", "locomo_a", "contractnli"):
         for name in ("bm25", "minilm"):
             scores = pc.io.read_trec(shared_data / folder / f"{name}.run.gz").scores
-            found = diagnose(scores)
-            assert not found["rank_only_scores"].any(), (folder, name)
-            assert not found["rescaled_scores"].any(), (folder, name)
+            for depth in (10, 20, 1000):
+                found = diagnose(Ragged.from_any([one[:depth] for one in scores]))
+                assert not found["rank_only_scores"].any(), (folder, name, depth)
+                assert not found["rescaled_scores"].any(), (folder, name, depth)
     # An engine that breaks ties by a millionth; neighbouring gaps of a millionth are no ranks.
     run = pc.io.read_trec(shared_data / "rlt4reranking" / "dl19-bm25.run.gz")
     assert not diagnose(run.scores)["rank_only_scores"].any()
