@@ -15,7 +15,7 @@ from experiments.intervals import gain_over
 from experiments.pages import gain, percent, spread, table
 from experiments.results import read
 
-__all__ = ["WAYS", "facts", "means"]
+__all__ = ["WAYS", "facts", "means", "tuned"]
 
 RUNS, LISTS, NEW = "44 judged runs", "63 lists", "new domains"
 PAIRS = (
@@ -99,6 +99,12 @@ def facts(runs: Content, lists: Content, domains: Content) -> dict[str, Any]:
         "seeds_table": _seeds(runs),
         **_honest(runs),
     }
+
+
+def tuned(runs: Content, lists: Content) -> dict[str, str]:
+    """Return the gain of learned `Consensus` on two sets, with intervals over collections."""
+    sets = {"runs": _of_runs(runs), "lists": _of_lists(lists)}
+    return {f"{name}_tuned": gain(_gain(*own, *PAIRS[0])["gain"]) for name, own in sets.items()}
 
 
 def _honest(runs: Content) -> dict[str, str]:

@@ -74,7 +74,7 @@ def _facts(runs: Content, lists: Content, means: Mapping[str, Any]) -> dict[str,
     counts = {kind: sum(run["kind"] == kind for run in runs["runs"]) for kind in kinds.ORDER}
     return {
         "runs": len(runs["runs"]),
-        "gain_runs": percent(minmax["gain"]),
+        **on_one_page.tuned(runs, lists),
         "ahead_runs": minmax["ahead"],
         "gain_new": _interval(runs["gains"]["minmax, other collections"]),
         "first_kinds": sum(
@@ -92,7 +92,6 @@ def _facts(runs: Content, lists: Content, means: Mapping[str, Any]) -> dict[str,
             f"{name}_first": float(np.mean([kinds.mean_of(run, name) for run in first]))
             for name in ("choppy", "consensus", "minmax")
         },
-        "gain_lists": percent(f1["over the best rule"]["mean"][0]),
         "ahead_lists": f1["ahead"],
         **{
             f"lists_{key}": lists["sets"][name]["lists"]
