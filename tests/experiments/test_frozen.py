@@ -52,6 +52,20 @@ def test_every_row_that_is_compared_is_measured() -> None:
     assert all(found["oracle"][0] >= values[0] - 1e-9 for values in found.values())
 
 
+def test_the_page_names_what_a_part_leaves_out() -> None:
+    content = results.read("frozen")
+    facts = report.facts(content)
+    assert facts["textless"] == "treccovid5, cast21, askubuntu"
+    assert facts["large"] == "walmart_amazon"
+    silent = [cell for row in content["accept"] for cell in row["budgets"].values()]
+    silent = [cell for cell in silent if cell["accept"]["share"] < 0.005]
+    found = report.accepting(content["accept"])
+    assert found == {"cases": 64, "unbroken": 64, "empty": len(silent)}
+    # A promise that every resample breaks is broken, whatever the other cases do.
+    content["accept"][0]["budgets"]["0.01"]["accept"]["broken"] = 1.0
+    assert report.accepting(content["accept"])["unbroken"] == 63
+
+
 def test_differences_name_the_number() -> None:
     kept = {"a": [0.1, {"b": 1}], "c": "x"}
     assert main._differences(kept, {"a": [0.10001, {"b": 1}], "c": "x"}) == []
