@@ -2,7 +2,7 @@
 
 from experiments import command
 from experiments.default import report
-from experiments.default.measure import again, measure
+from experiments.default.measure import again, measure, renew
 
 if __name__ == "__main__":
-    command.run("default", __doc__, report, measure, again=again)
+    command.run("default", __doc__, report, measure, again=again, renew=renew)

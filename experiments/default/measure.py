@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,13 @@ from numpy.typing import NDArray
 
 import paretocut as pc
 from experiments.command import Again
-from experiments.results import read
+from experiments.results import commit, read
 from experiments.texts import systems
 from paretocut.decisions.options import EXPECT
 from paretocut.relevance import Constants
 from paretocut.truncators import Consensus, FixedK, LargestGap, ScoreThreshold, Truncator
 
-__all__ = ["DEPTHS", "RULES", "SHARES", "again", "measure"]
+__all__ = ["DEPTHS", "RULES", "SHARES", "again", "measure", "renew"]
 
 MOST = 300  # queries of one run
 DEPTHS = (10, 20, 50, 100, 200, 1000)
@@ -30,11 +31,11 @@ RULES: dict[str, Truncator] = {
 }
 
 
-def keeping(part: float) -> Truncator:
-    """Return the default with another share of the range."""
+def keeping(part: float, rank: float = Constants.depth) -> Truncator:
+    """Return the default with another share of the range, extended to another rank."""
 
     class Other(Consensus):
-        constants = Constants(share=part)
+        constants = Constants(share=part, depth=rank)
 
     return Other()
 
@@ -76,6 +77,7 @@ def measure() -> dict[str, Any]:
         "kept": {name: np.median(kept[name], axis=0).tolist() for name in RULES},
         "shares": {name: float(np.mean(_means(f1[name], collections))) for name in shares},
         "steady": _steadiness(runs),
+        "steadier": _steadier(runs),
         "words": _words(runs),
         "chosen": _chosen({name: np.array(f1[name]).mean(axis=1) for name in shares}, collections),
     }
@@ -100,6 +102,61 @@ def _steadiness(runs: list[tuple[str, str, pc.RankedLists]]) -> dict[str, float]
         collections.append(collection)
     names = ("same", "twice", "kept 10", "kept 200")
     return dict(zip(names, _means(rows, collections), strict=True))
+
+
+def renew(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the kept numbers with those of the steadier rules measured anew."""
+    return content | {"steadier": _steadier(systems(MOST)) | {"commit": commit()}}
+
+
+def _steadier(runs: list[tuple[str, str, pc.RankedLists]]) -> dict[str, Any]:
+    """Return what rules that see only the first results give, chosen on the other collections.
+
+    A rule is a share of the range, the rank to which the range of a shorter list is extended, and
+    how many of the first results it sees. For each gain in the share of queries with the same
+    number kept of 10 results as of 200, the rule with the best F1 is chosen that gains as much on
+    the other collections. Pairs are F1, as a mean over the depths, and that share.
+    """
+    names = [collection for collection, _, _ in runs]
+    deep = [lists.scores.lengths >= 200 for _, _, lists in runs]
+    table: dict[tuple[float, int, int], list[tuple[float, float]]] = {}
+    for part, rank in itertools.product(SHARES, (200, 1000)):
+        rule = keeping(part, rank)
+        for (_, _, lists), long in zip(runs, deep, strict=True):
+            cuts = [rule.predict(lists.truncate(np.full(len(lists), d))) for d in DEPTHS]
+            f1 = [float(pc.metrics.f1(lists, own).mean()) for own in cuts]
+            for i, seen in enumerate(DEPTHS):
+                mean = float(np.mean([f1[min(i, j)] for j in range(len(DEPTHS))]))
+                same = cuts[0][long] == cuts[min(i, DEPTHS.index(200))][long]
+                pair = mean, float(same.mean()) if long.any() else np.nan
+                table.setdefault((part, rank, seen), []).append(pair)
+
+    def pair(rule: tuple[float, int, int], among: Collection[str]) -> tuple[float, float]:
+        rows = np.array(table[rule])
+        f1, same = [], []
+        for collection in among:
+            own = rows[[name == collection for name in names]]
+            f1.append(own[:, 0].mean())
+            if not np.isnan(own[:, 1]).all():
+                same.append(np.nanmean(own[:, 1]))
+        return float(np.mean(f1)), float(np.mean(same)) if same else np.nan
+
+    collections = sorted(set(names))
+    default = 1 / 3, 200, DEPTHS[-1]
+    chosen: dict[str, list[tuple[float, float]]] = {"0.0": [], "0.1": [], "0.2": []}
+    for out in collections:
+        rest = [name for name in collections if name != out]
+        pairs = {rule: pair(rule, rest) for rule in table if rule != default}
+        for gain, rows in chosen.items():
+            least = pair(default, rest)[1] + float(gain)
+            able = [rule for rule in pairs if pairs[rule][1] > least]
+            rows.append(pair(max(able, key=lambda rule, pairs=pairs: pairs[rule][0]), [out]))
+    return {
+        "rules": len(table),
+        "default": pair(default, collections),
+        "first": {str(seen): pair((1 / 3, 200, seen), collections) for seen in DEPTHS[:-1]},
+        "chosen": {gain: np.nanmean(rows, axis=0).tolist() for gain, rows in chosen.items()},
+    }
 
 
 def _words(runs: list[tuple[str, str, pc.RankedLists]]) -> dict[str, Any]:
