@@ -136,17 +136,14 @@ def _nothing(means: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _weighted(runs: Content) -> dict[str, Any]:
-    """Return the learned gain with collections or runs alike, and how much halves matter."""
+    """Return the learned gain with runs alike, and how much halves matter."""
     pairs: dict[str, set[str]] = {}
     for run in runs["runs"]:
         pairs.setdefault(run["kind"], set()).add(kinds.collection(run["family"]))
-    found = {key: on_one_page.means(runs, way) for key, way in on_one_page.WAYS.items()}
-    gains = {key: percent(own["consensus"] / own["minmax"] - 1) for key, own in found.items()}
-    _, by_collection, by_run = gains.values()
+    alike = on_one_page.means(runs, on_one_page.WAYS["44 runs, equal weights"])
     return {
         "single_kinds": sum(len(own) == 1 for own in pairs.values()),
-        "gain_collections": by_collection,
-        "gain_alike": by_run,
+        "gain_alike": percent(alike["consensus"] / alike["minmax"] - 1),
         "ahead_seeds": spread((seed["ahead"] for seed in runs["seeds"]), "{}"),
         "small_runs": runs["seeds"][0]["runs"],
         **_words(runs),
