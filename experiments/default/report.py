@@ -20,7 +20,7 @@ COLOURS = ("#0072b2", "#e69f00", "#cc79a7", "#009e73", "#999999")
 def pages() -> dict[str, str]:
     """Return the page by its path."""
     content = read("default")
-    steady = content["steady"]
+    steady, steadier = content["steady"], content["steadier"]
     counts = Counter(content["chosen"].values())
     facts = {
         "runs": content["runs"],
@@ -29,6 +29,9 @@ def pages() -> dict[str, str]:
         "twice": share(steady["twice"]),
         "kept_10": steady["kept 10"],
         "kept_200": steady["kept 200"],
+        "rules": steadier["rules"],
+        "steadier": _steadier(steadier),
+        "cost": f"{steadier['default'][0] - steadier['chosen']['0.1'][0]:.3f}",
         "words": _words(content["words"]),
         "depths": _depths(content),
         "shares": table(
@@ -51,6 +54,16 @@ def _depths(content: Mapping[str, Any]) -> str:
         pairs = zip(content["kept"][name], content["f1"][name], strict=True)
         rows.append([f"{name}: kept; F1", *(f"{k:g}; {f1:.3f}" for k, f1 in pairs)])
     return table(head, rows)
+
+
+def _steadier(measured: Mapping[str, Any]) -> str:
+    rows = {"the default": measured["default"]}
+    rows |= {f"the default, first {seen} alone": own for seen, own in measured["first"].items()}
+    for gain, own in measured["chosen"].items():
+        by = f"by more than {100 * float(gain):.0f} points" if float(gain) else "at all"
+        rows[f"chosen on the others, steadier {by}"] = own
+    cells = [[name, share(same), f"{f1:.3f}"] for name, (f1, same) in rows.items()]
+    return table(["rule", "same number kept", "F1"], cells)
 
 
 def _words(words: Mapping[str, Any]) -> str:
