@@ -120,12 +120,15 @@ def test_the_table_has_every_case_and_engine() -> None:
 
 
 @every_engine
-def test_an_endless_score_is_named_with_its_query(name: str) -> None:
+def test_an_endless_score_is_named_with_its_query_or_its_list_is_dropped(name: str) -> None:
     make, read = engine(name)
     columns = {"query_id": ["a", "b", "b", "a"], "score": [1.0, 2.0, float("inf"), 0.9]}
     refused = (InvalidScoresError, pl.exceptions.ComputeError)
     with pytest.raises(refused, match=r"column 'score' .* infinite in row 2, of query 'b'"):
         read(keep(make(pa.table(columns))))
+    with pytest.warns(pc.adapters.ScoresWarning, match="nothing is kept of 1 such lists"):
+        found = read(keep(make(pa.table(columns)), on_error="drop"))
+    assert found["query_id"].to_pylist() == ["a", "a"]
 
 
 def test_no_tail_is_fitted_unless_the_decision_or_the_caller_needs_it() -> None:
@@ -278,6 +281,8 @@ def test_names_that_are_missing_twice_or_taken_are_refused(name: str) -> None:
         pc.keep(frame, query="query_id")
     with pytest.raises(InvalidParameterError, match=r"explain must be .*'k'.*got 'x'"):
         keep(frame, explain=["x"])
+    with pytest.raises(InvalidParameterError, match="on_error must be"):
+        keep(frame, on_error="ignore")
     with pytest.raises(InvalidParameterError, match="e_value"):
         keep(frame, e_value=0.05)
     taken = make(pa.table({**ROWS, "k": ROWS["score"]}))

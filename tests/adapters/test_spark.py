@@ -112,6 +112,13 @@ def test_the_table_of_the_page_says_what_becomes_of_a_column(spark: Any, case: s
         assert one.read(kept.toArrow()) == one.want
 
 
+def test_a_bad_list_need_not_end_the_job(spark: Any) -> None:
+    rows = [("a", 1.0), ("b", float("inf")), ("b", 1.0), ("a", 0.1)]
+    frame = spark.createDataFrame(rows, "query_id string, score double")
+    kept = pc.keep(frame, query="query_id", score="score", on_error="drop")
+    assert plain(kept) == [("a", 1.0)]
+
+
 def test_columns_explain_and_workers_get_the_truncator(rows: Any, tmp_path: Path) -> None:
     asked = ["k", "n", "surprise", "reason", "warnings"]
     for truncator in truncators_of(LISTS):

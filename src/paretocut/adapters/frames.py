@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretocut.decisions import Cuts
+from paretocut.decisions.warnings import warn
 from paretocut.errors import InvalidParameterError, InvalidScoresError, ParetocutError, require
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists, offsets_of
 from paretocut.schema.parameters import check_bool, check_choice
@@ -34,6 +35,7 @@ def keep_frame(
     score: Any = None,
     higher_is_better: bool | None = None,
     explain: bool | Iterable[str] = False,
+    on_error: str = "raise",
     **options: Any,
 ) -> Any:
     """Return the rows worth keeping of a frame with one row per result, as `paretocut.keep`."""
@@ -53,7 +55,8 @@ def keep_frame(
             "keep: query must name a column, because the rows of this frame are in many places; "
             "got None"
         )
-    kept, cuts = engine(frame, Keeper(chosen, query, score, columns, up, explain is True))
+    drop = check_choice(on_error, ("raise", "drop"), who="keep", name="on_error") == "drop"
+    kept, cuts = engine(frame, Keeper(chosen, query, score, columns, up, explain is True, drop))
     if explain is not True:
         return kept
     if cuts is None:
@@ -110,6 +113,7 @@ class Keeper:
     columns: tuple[str, ...]  # to explain
     up: bool | None
     named: bool  # whether the decisions know their queries
+    drop: bool = False  # keep nothing of lists that cannot be decided on
 
     def check(self, present: Collection[Any]) -> None:
         """Refuse names of columns that are not there, there twice, or in the way."""
@@ -155,14 +159,17 @@ class Keeper:
         codes, size, query_of = lists
         values, rows = scores, None  # None: all of them, as they are
         if not np.isfinite(scores).all():
-            best = np.inf if up else -np.inf  # the other infinity is padding
-            if (scores == best).any():
-                row = int(np.argmax(scores == best))
-                raise InvalidScoresError(
-                    f"keep: column {self.score!r} must hold finite scores, got one that is "
-                    f"infinite in row {row}, of query {query_of(int(codes[row]))!r}"
-                )
-            rows = np.flatnonzero(np.isfinite(scores))
+            there = np.isfinite(scores)
+            endless = np.flatnonzero(scores == (np.inf if up else -np.inf))  # others are padding
+            if endless.size:
+                row, bad = int(endless[0]), np.unique(codes[endless])
+                text = f"keep: column {self.score!r} must hold finite scores, got one that is "
+                text += f"infinite in row {row}, of query {query_of(int(codes[row]))!r}"
+                if not self.drop:
+                    raise InvalidScoresError(f"{text}; on_error='drop' keeps nothing of such lists")
+                warn(f"{text}; nothing is kept of {bad.size} such lists")
+                there &= ~np.isin(codes, bad)
+            rows = np.flatnonzero(there)
             values, codes = values[rows], codes[rows]
         if (codes[1:] < codes[:-1]).any():
             together = _together(codes)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeAlias
 
-from paretocut.adapters.keeping import CutList, Keeping, KeepOptions, plain_text, warn
+from paretocut.adapters.keeping import CutList, Keeping, KeepOptions, plain_text
 from paretocut.answers import read
 from paretocut.answers.answer import Path
 from paretocut.calibration import nonsense_queries
+from paretocut.decisions.warnings import warn
 from paretocut.errors import InvalidParameterError, speaking_for
 from paretocut.fusion import Fusion
 from paretocut.fusion.fitted import ChosenFusion, FusionOptions

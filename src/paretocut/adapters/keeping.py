@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from paretocut.answers import Answer, direction_of, read
 from paretocut.answers.answer import Path
 from paretocut.decisions import Cut, Cuts
 from paretocut.decisions.options import DecisionOptions
-from paretocut.decisions.warnings import ABOUT_SCORES, WARNINGS
+from paretocut.decisions.warnings import ABOUT_SCORES, WARNINGS, warn
 from paretocut.decisions.wording import amount
 from paretocut.errors import InvalidParameterError, InvalidScoresError, speaking_for
 from paretocut.lists import FloatArray, IntArray, Ragged
@@ -33,10 +32,6 @@ KEY = "paretocut"  # the one key under which metadata holds the decision
 _logger = logging.getLogger("paretocut")
 _UNSORTED = 10  # fewer results may be in the wrong order by accident
 _THREADS = 4  # searches of a calibration; frameworks call their stores from threads anyway
-
-
-class ScoresWarning(UserWarning):
-    """Scores from which little can be decided, such as ranks, saturated or very few ones."""
 
 
 class CutList(list[T]):
@@ -100,7 +95,8 @@ def keep(
     asked
         How many results the search asked for; a warning tells you if it got less than half.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`. A data frame also takes
+        ``on_error``: ``"raise"``, or ``"drop"`` to keep nothing of a list with an infinite score.
 
     Examples
     --------
@@ -404,14 +400,6 @@ def _report(cuts: Sequence[Cut], who: str) -> None:
             reason = f"{amount(k, n)} results of {len(cuts)} lists"
             values = {"k": k, "n": n, "reason": reason, "warnings": sorted(found)}
         span.set_attributes({f"{KEY}.{name}": value for name, value in values.items()})
-
-
-def warn(text: str) -> None:
-    """Raise a `ScoresWarning` that points at the first caller outside this package."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("paretocut."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, ScoresWarning, stacklevel=level)
 
 
 def stored(options: Mapping[str, Any], who: str) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Mapping
 
 import numpy as np
@@ -20,9 +22,9 @@ WARNINGS = {
     "heavy_ties": "many results share their score: p-values are coarse",
     "rank_only_scores": "scores only encode the rank (as in reciprocal-rank fusion): a cut means "
     "little; use the scores from before the fusion",
-    "rescaled_scores": "each list was put on a scale of its own (best 1 and last 0, or a sum of "
-    "1): a cut still works, but no gate can tell whether there is an answer; use the scores from "
-    "before",
+    "rescaled_scores": "each list was put on a scale of its own (best 1 and last 0, a sum of 1, or "
+    "one best score in all lists): a cut still works, but no gate can tell whether there is an "
+    "answer; use the scores from before",
     "saturated_scores": "scores are piled up at 0 or 1: use logits, or transform='logit'",
     "poor_fit": "the scores do not follow a generalized Pareto tail: try transform='auto' or "
     "selection='gof'",
@@ -63,7 +65,16 @@ ABOUT_SCORES = (
 """Warnings of scores from which little can be decided; adapters raise them as `ScoresWarning`."""
 
 
-_ABOUT_NUMBERS = ("heavy_ties", "rank_only_scores", "rescaled_scores", "saturated_scores")
+class ScoresWarning(UserWarning):
+    """Scores from which little can be decided, such as ranks, saturated or very few ones."""
+
+
+def warn(text: str) -> None:
+    """Raise a `ScoresWarning` that points at the first caller outside this package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("paretocut."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, ScoresWarning, stacklevel=level)
 
 
 def named(found: Mapping[str, BoolArray], lists: int) -> list[tuple[str, ...]]:
@@ -80,8 +91,6 @@ def diagnose(scores: Ragged) -> dict[str, BoolArray]:
     """Return, for every warning about scores alone, which lists deserve it."""
     order = best_first(scores, True)
     found = _flags(scores if order is None else scores.with_values(scores.values[order]))
-    if not found.any():  # most lists
-        return dict.fromkeys(_ABOUT_NUMBERS, np.zeros(len(scores), dtype=np.bool_))
     rank_only = (found & 2) != 0
     return {
         "heavy_ties": (found & 1) != 0,
@@ -102,6 +111,5 @@ def saturated(scores: Ragged) -> BoolArray:
 def _flags(scores: Ragged) -> NDArray[np.uint8]:
     """Return the warnings of lists in falling order, as `_kernel.diagnose` numbers them."""
     found = np.empty(len(scores), dtype=np.uint8)
-    values = np.ascontiguousarray(scores.values, dtype=np.float64)
-    _kernel.diagnose(values, scores.offsets, found)
+    _kernel.diagnose(np.ascontiguousarray(scores.values, dtype=np.float64), scores.offsets, found)
     return found
