@@ -247,3 +247,14 @@ def test_scores_on_a_scale_of_their_own_list_are_noticed() -> None:
         assert "no gate" in WARNINGS["rescaled_scores"]
     assert "rescaled_scores" not in pc.cut(scores).warnings
     assert "rescaled_scores" not in pc.cut([1.0, 0.7, 0.0, 0.0, 0.0]).warnings  # padding
+
+
+def test_lists_that_all_begin_with_one_score_are_noticed(shared_data: Path) -> None:
+    run = pc.io.read_trec(shared_data / "squad2" / "minilm.run.gz")
+    lists = [one[:10] for one in run.scores][:30]
+    divided = [one / one[0] for one in lists]
+    cuts = pc.cut_batch(divided)
+    assert all("rescaled_scores" in warnings for warnings in cuts.warnings)
+    assert cuts[3].warnings == pc.cut_batch(divided)[3].warnings == cuts.warnings[3]
+    for plain in (lists, divided[:9], [divided[0]] * 30):  # too few, or one list again and again
+        assert not any("rescaled_scores" in warnings for warnings in pc.cut_batch(plain).warnings)

@@ -154,11 +154,19 @@ class Cuts(Drawn):
         if self._matches is not None and self._matches[i] < self.n[i]:
             own = (name for name in names if name != "rescaled_scores")  # the last 0 is padding
             names = (*own, "zero_scores")
+        if self._one_best and not {"rank_only_scores", "rescaled_scores"} & set(names):
+            names = (*names, "rescaled_scores")
         if self._order is not None and self._came_worst_first(i):
             names = (*names, "worst_first")
         if i in self._limits and self.k[i] == 0 < self._limits[i][2].k[i]:
             names = (*names, "over_budget")
         return names
+
+    @cached_property
+    def _one_best(self) -> bool:
+        """Whether ten lists or more all begin with one score, and do not all end with one."""
+        best, last = self.lists.scores.ends()
+        return len(self) >= 10 and bool((best == best[0]).all() and (last != last[0]).any())
 
     def _came_worst_first(self, i: int) -> bool:
         assert self._order is not None
