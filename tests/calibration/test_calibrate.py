@@ -227,7 +227,8 @@ def test_doubts_about_a_gate_are_on_every_decision_and_in_its_report(made: Calib
     few = pc.calibrate(word_search, TEXTS, queries=questions, n=30, lexical=False)
     assert few.cut(word_search("roses like full sun")).warnings[-2:] == ("few_texts", "few_queries")
     assert "Warning, few_texts: " in few.report()
-    copied = pc.calibrate(word_search, TEXTS * 2, queries=[*questions, *TEXTS], n=30, lexical=False)
+    log = [*questions[::2], *TEXTS]
+    copied = pc.calibrate(word_search, TEXTS * 2, queries=log, n=30, lexical=False)
     assert "copied_queries" in copied.cut_batch([word_search("roses")]).warnings[0]
     assert "few_texts" not in copied.report()
     assert made.cut(good_lists(np.random.default_rng(3), 1)[0]).warnings == ()

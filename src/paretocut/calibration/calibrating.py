@@ -44,7 +44,7 @@ _TEXTS, _QUERIES = 10, 30
 # many words of few texts are about something. Words of a lexical index count texts alone.
 _KNOWN = 100
 _TELLING, _OWN = 10, 0.9  # different scores of a list that no other query has; share, if fewer
-_LOOKED_AT, _COPIED, _PASSAGE = 50, 0.2, 4  # queries compared with the texts; share; words
+_LOOKED_AT, _COPIED, _PASSAGE = 50, 0.3, 4  # queries compared with the texts; share; words
 _THEMSELVES = 1 / 3  # share of queries with the highest score; up to 0.25 where names are matched
 
 

@@ -152,9 +152,9 @@ class Gated(Wrapper):
         Parameters
         ----------
         good, off_topic
-            Questions that the index answers, and others, 50 or more of each: the text of each and
-            the answer of your search, as `paretocut.keep` takes it, or its scores. Lists of scores
-            without texts will do, unless the scores are lexical.
+            Questions that the index answers, and others, 50 or more different ones of each: the
+            text of each and the answer of your search, as `paretocut.keep` takes it, or its scores.
+            Lists of scores without texts will do, unless the scores are lexical.
         """
         tops, rates = [], []
         for name, given in (("good", good), ("off_topic", off_topic)):
@@ -419,12 +419,14 @@ class Calibrated(Gated):
         return np.asarray(sign * np.quantile(tops, [0.05, 0.5, 0.95]))
 
     def _background_in_words(self, origin: Origin) -> list[str]:
-        kind = "dense" if self.scale_ is None else "lexical"
-        low, middle, high = map(percent, SEEN[kind])
-        lines = [
-            f"Off-topic questions are not nonsense: with {kind} scores, {low} to {high} of them "
-            f"got results on test collections, {middle} on the median one."
-        ]
+        lines = ["Off-topic questions are not nonsense: more of them may get results."]
+        if self.alpha == 0.05 and self.unjudged_ is None:  # as it was measured
+            kind = "dense" if self.scale_ is None else "lexical"
+            low, middle, high = map(percent, SEEN[kind])
+            lines[0] = (
+                f"Off-topic questions are not nonsense: with {kind} scores, {low} to {high} of "
+                f"them got results on test collections, {middle} on the median one."
+            )
         if origin.own_words is not None and origin.own_words < 8:
             lines.append(
                 f"The index was assumed to hold {origin.size} documents (size= changes this), "
