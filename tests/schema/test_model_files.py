@@ -174,6 +174,11 @@ def test_a_users_class_never_takes_the_place_of_ours_nor_ours_of_it(tmp_path: Pa
     assert f"got {__name__}.FixedK: import {__name__} before you load" in done.stderr
 
 
+def test_a_class_that_claims_to_be_ours_is_refused_when_it_is_defined() -> None:
+    with pytest.raises(InvalidParameterError, match=r"^FixedK: __module__ must be .*\.simple"):
+        type("FixedK", (_OURS,), {"__module__": _OURS.__module__})
+
+
 def test_a_class_that_nobody_can_find_again_is_not_saved(tmp_path: Path) -> None:
     class Local(_OURS):
         pass

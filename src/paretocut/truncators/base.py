@@ -29,7 +29,7 @@ from paretocut.schema.kinds import Flag, Instance, Kind, Sizes, Whole, checked
 from paretocut.schema.parameters import check, check_bool, shown
 from paretocut.tail import SurpriseFits, fit_lists
 from paretocut.truncators.evidence import KEPT, MARKS, Clause, Taught, marks
-from paretocut.truncators.naming import class_named, name_of
+from paretocut.truncators.naming import class_named, name_of, refuse_impostor
 
 
 class _MetricKind(Kind):
@@ -72,6 +72,10 @@ class Truncator(Drawn, ABC):
     queries_: int
     marks_: Sequence[int] = ()
     """Marks of the judged queries that it learned from, which its file keeps."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        refuse_impostor(cls)
 
     @abstractmethod
     def decide(self, lists: RankedLists) -> Decided:

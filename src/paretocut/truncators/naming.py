@@ -22,6 +22,16 @@ def ours() -> dict[str, type]:
     }
 
 
+def refuse_impostor(kind: type) -> None:
+    """Raise InvalidParameterError for a class that claims a name of this package as its own."""
+    if _is_ours(kind.__module__) and _lookup(kind.__module__, kind.__qualname__) is not None:
+        raise InvalidParameterError(
+            "__module__ must be the module that defines the class, got "
+            f"{kind.__module__}, which has one of that name",
+            who=kind.__qualname__,
+        )
+
+
 def name_of(kind: type) -> str:
     """Return the name of a class in files; `class_named` finds the class again."""
     if ours().get(kind.__name__) is kind:
@@ -42,7 +52,7 @@ def class_named(name: Any) -> type:
     if isinstance(name, str) and name in ours():
         return ours()[name]
     module = name.rpartition(".")[0] if isinstance(name, str) else ""
-    if not module or f"{name}.".startswith("paretocut."):
+    if not module or _is_ours(name):
         raise ValueError(
             f"class must be one of {', '.join(ours())}, or the full name of a class of yours, "
             f"got {name!r:.60}"
@@ -59,6 +69,10 @@ def class_named(name: Any) -> type:
     else:
         remedy = f"import {module:.60} before you load (on the command line: --import {module:.60})"
     raise ValueError(f"class must be one that has been imported, got {name:.90}: {remedy}")
+
+
+def _is_ours(module: str) -> bool:
+    return f"{module}.".startswith("paretocut.")
 
 
 def _lookup(module: str, qualname: str) -> type | None:
