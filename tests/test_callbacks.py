@@ -52,7 +52,7 @@ def test_a_journal_of_another_run_is_left_exactly_as_it_was(tmp_path: Path, end:
     assert path.read_bytes() == before
     for foreign in (b'{"format": "other"}\nx', b"text", b'{"format": "paretocut-notes", "vers\n'):
         path.write_bytes(foreign)
-        with pytest.raises(DataFormatError, match="not a file of notes"):
+        with pytest.raises(DataFormatError, match="not a paretocut-notes file"):
             journal(path, seed=1)
         assert path.read_bytes() == foreign
 

@@ -140,7 +140,7 @@ class Journal:
             # New, or its first line was cut off: before its note, or in it.
             begun = json.dumps(wanted).encode()
             if not begun.startswith(data) and (lines or not data.startswith(begun[:-1])):
-                raise DataFormatError(str(path), 1, f"not a file of {holds}")
+                raise DataFormatError(str(path), 1, f"this is not a paretocut-{holds} file")
             self.path.write_bytes(b"")
             self.add({**wanted, **(note or {})})
             return

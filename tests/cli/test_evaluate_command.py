@@ -75,10 +75,12 @@ def test_evaluate_shows_single_runs_fusions_and_cuts_in_one_table(
             query_ids=lists.query_ids,
         ),
     )
-    arguments = ["--fuse", near, "--methods", "minmax", "--metrics", "f1/collection", "--json"]
+    metrics = ["f1/collection", "recall"]
+    arguments = ["--fuse", near, "--methods", "minmax", "--metrics", *metrics, "--json"]
     assert main(["evaluate", words, str(runs["qrels"]), *arguments, "-q"]) == 0
     rows = json.loads(capsys.readouterr().out)["summary"]
-    means = {row["truncator"]: row["mean"] for row in rows}
+    means = {row["truncator"]: row["mean"] for row in rows if row["metric"] == "f1/collection"}
+    assert len(rows) == 2 * len(means)
     assert list(means) == [
         f"{run}: {method}"
         for run in ("words", "near", "fused, rrf", "fused, z", "fused, fitted")
@@ -157,6 +159,7 @@ def test_some_depths_are_compared_without_naming_any(
         (["--reranked", "b", "--metrics", "f1"], "--metrics must be left out with --reranked"),
         (["--reranked", "b", "--fuse", "c"], "--fuse must be left out with --reranked"),
         (["--fuse", "c", "--metrics", "f1"], "with --fuse, because each run finds other ones"),
+        (["--fuse", "c", "--metrics", "f2e0"], "with --fuse, because each run finds other ones"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(

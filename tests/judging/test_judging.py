@@ -312,7 +312,7 @@ def test_a_file_of_something_else_is_refused_and_left_as_it_is(
 ) -> None:
     path = tmp_path / "notes"
     path.write_bytes(content)
-    with pytest.raises(DataFormatError, match="not a file of judgements"):
+    with pytest.raises(DataFormatError, match="not a paretocut-judgements file"):
         pc.judge(LISTS, truth, 3, path=path)
     assert path.read_bytes() == content
 

@@ -6,7 +6,6 @@ import codecs
 import csv
 import dataclasses
 import math
-import re
 import sys
 import warnings
 from argparse import Namespace
@@ -112,7 +111,7 @@ def evaluate(args: Namespace) -> None:
     if args.cost is not None and not args.reranked:
         raise InvalidParameterError(f"--cost needs --reranked, got {args.cost} alone")
     # Each run finds other relevant documents: a recall of its own list would compare nothing.
-    listed = [x for x in args.metrics or () if re.fullmatch(r"f[\d.]+|recall", x)]
+    listed = [x.name for x in metrics if x.settings.get("recall_base") == "retrieved"]
     if args.fuse and listed:
         raise InvalidParameterError(
             "--metrics must count the relevant documents of the collection with --fuse, because "

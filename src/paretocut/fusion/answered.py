@@ -64,7 +64,7 @@ class About(TypedDict, total=False):
 
 
 def prepared(answers: Any, who: str, about: About) -> tuple[Any, Callable[[RankedLists], Any]]:
-    """Return what is to be fused as ranked lists, and what makes of the fused ones its kind."""
+    """Return the answers as ranked lists, and a function from fused lists to an answer."""
     arms = arms_by_name(answers, who)
     ranked = [name for name, arm in arms.items() if isinstance(arm, RankedLists)]
     if len(ranked) == len(arms):

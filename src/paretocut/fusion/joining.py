@@ -136,7 +136,7 @@ def matched(lists: Any, depth: int | None, who: str) -> Retrievers:
 
 
 def arms_by_name(lists: Any, who: str, what: str = "lists") -> dict[str, Any]:
-    """Return what two or more retrievers gave, by name; those of a sequence are "1", "2", ..."""
+    """Return the lists of two or more retrievers by name; in a sequence that is "1", "2", ..."""
     if isinstance(lists, Mapping):
         named = {str(name): item for name, item in lists.items()}
     elif isinstance(lists, (list, tuple)):

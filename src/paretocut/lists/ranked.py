@@ -402,7 +402,10 @@ class RankedLists(Drawn):
 
     @staticmethod
     def concat(parts: Iterable[RankedLists]) -> RankedLists:
-        """Return the lists of all ``parts``, which have the same columns, one after the other."""
+        """Return the lists of all ``parts``, one after the other.
+
+        They have the same columns; `RankedLists.parts`, of fused lists, is left out.
+        """
         items = list(parts)
         if not items:
             raise _forbidden("concat needs at least one part, got none")

@@ -141,7 +141,7 @@ class Rule(ABC):
 
     @abstractmethod
     def promise(self) -> str:
-        """Return what the rule promises, in a sentence."""
+        """Return the promise of the rule, in a sentence."""
 
     def warnings(self, total: int, depth: float, share: float | None) -> tuple[str, ...]:
         """Return how the review differs from those that the rule is for.

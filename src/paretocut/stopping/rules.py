@@ -66,7 +66,7 @@ class Certificate(Rule):
         return long_enough(finds, read, total, self.recall, 1 - self.confidence)
 
     def promise(self) -> str:
-        """Return what the rule promises, in a sentence."""
+        """Return the promise of the rule, in a sentence."""
         return (
             f"With {percent(self.confidence, exact=True)} confidence at least "
             f"{percent(self.recall, exact=True)} of the relevant documents were found, if the "
@@ -240,7 +240,7 @@ class Quantile(Rule):
         return earlier.least[rank - 1] * (1 - _HAIR)
 
     def promise(self) -> str:
-        """Return what the rule promises, in a sentence."""
+        """Return the promise of the rule, in a sentence."""
         count = len(self._known().least)
         whose = f"{count} rankings of finished reviews"
         if self.earlier_ is None:
@@ -434,7 +434,7 @@ class Target(Rule):
         return np.random.default_rng(self.seed).permutation(total)
 
     def promise(self) -> str:
-        """Return what the rule promises, in a sentence."""
+        """Return the promise of the rule, in a sentence."""
         return (
             f"With {percent(self.confidence, exact=True)} confidence at least "
             f"{percent(self.recall, exact=True)} of the "

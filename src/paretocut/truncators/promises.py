@@ -104,7 +104,7 @@ class Accept(Truncator):
         self.background = background
 
     def drift(self, lists: RankedLists | RaggedLike) -> Drift:
-        """Return whether new queries look like those at fit (docs/accept.md).
+        """Return whether new queries look like those at fit (docs/recipes/cache.md).
 
         Parameters
         ----------

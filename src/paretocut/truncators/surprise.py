@@ -134,7 +134,7 @@ class Surprise(Truncator):
             level = getattr(self, name)
             if level is not None:
                 return Rule(name, float(level), self.if_unsure)
-        return None if self.is_fitted else Rule("alpha", 0.05, self.if_unsure)  # the paper's
+        return None if self.is_fitted else Rule("alpha", 0.05, self.if_unsure)
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         tails, rule = self.tails_of(lists), self._rule()
