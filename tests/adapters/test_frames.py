@@ -290,6 +290,14 @@ def test_names_that_are_missing_twice_or_taken_are_refused(name: str) -> None:
         keep(taken, explain="k")
 
 
+def test_a_column_of_lists_is_for_cut_batch() -> None:
+    table = pa.table({"query_id": ["a", "b"], "score": [[3.0, 2.0, 0.1], [1.0, 0.9]]})
+    for frame in (table, table.to_pandas(), pl.from_arrow(table)):
+        with pytest.raises(InvalidScoresError, match=r"explode its lists, or use pc\.cut_batch$"):
+            keep(frame)
+        assert pc.cut_batch(frame["score"]).k.tolist() == [2, 2]
+
+
 def test_two_columns_of_one_name_are_refused_only_if_they_are_asked_for() -> None:
     table = pa.table([[1, 1], [2.0, 1.0], [3.0, 4.0]], names=["query_id", "score", "score"])
     for frame in (table, table.to_pandas()):

@@ -133,7 +133,8 @@ class Keeper:
 
     def refused(self, name: Any, kind: object) -> ParetocutError:
         if name == self.score:
-            return InvalidScoresError(f"keep: column {name!r} must hold numbers, got {kind}")
+            more = "; explode its lists, or use pc.cut_batch" if "list" in str(kind) else ""
+            return InvalidScoresError(f"keep: column {name!r} must hold numbers, got {kind}{more}")
         return InvalidParameterError(
             f"keep: column {name!r} must hold names or numbers of queries, got {kind}"
         )
