@@ -91,9 +91,7 @@ def test_a_file_of_something_else_is_refused_and_left_as_it_is(
 ) -> None:
     file = tmp_path / "kept.jsonl"
     file.write_bytes(content)
-    with pytest.raises(
-        DataFormatError, match=r"kept\.jsonl:1: this is not a paretocut-searches"
-    ):
+    with pytest.raises(DataFormatError, match=r"kept\.jsonl:1: this is not a paretocut-searches"):
         run_searches(lambda query: [1.0], ["query"], resume=file)
     assert file.read_bytes() == content
 
