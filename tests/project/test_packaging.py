@@ -253,7 +253,7 @@ def test_lowest_numpy_is_enough(builder: Builder, tmp_path: Path) -> None:
 
 FRAMES = """
 import warnings
-import numpy, pandas, polars
+import numpy, pandas, polars, pyarrow
 import paretocut as pc
 from paretocut.io import read_lists, write_lists
 
@@ -261,12 +261,14 @@ warnings.simplefilter("ignore", UserWarning)  # one list is short
 noise = -numpy.log(numpy.linspace(0.005, 0.995, 197))
 scores = [12.0, *noise.tolist(), 11.0]
 expected = pc.cut(scores, evalue=0.05).k
-rows = pandas.DataFrame({"query_id": "q1", "score": scores})
-assert len(pc.keep(rows, query="query_id", score="score", evalue=0.05)) == expected == 2
-lists = pandas.DataFrame({"scores": [scores, [1.0]]})
-assert len(pc.keep(lists, score="scores", evalue=0.05).scores[0]) == expected
-lists = polars.DataFrame({"scores": [scores, scores]})
-assert pc.keep(lists, score="scores", evalue=0.05)["scores"].list.len().to_list() == [2, 2]
+rows = {"query_id": ["q1"] * 199 + ["q2"] * 199, "score": [*scores, *scores]}
+for frame in (pandas.DataFrame(rows), polars.DataFrame(rows), pyarrow.table(rows)):
+    kept = pc.keep(frame, query="query_id", score="score", evalue=0.05, explain=["k"])
+    assert len(kept) == 2 * expected == 4
+    assert kept["score"].to_numpy().tolist() == [12.0, 11.0] * 2
+for frame in (pandas.DataFrame, polars.DataFrame, pyarrow.table):
+    cells = frame({"scores": [scores, [1.0]]})["scores"]
+    assert pc.cut_batch(cells, evalue=0.05).k[0] == expected
 ranked = pc.RankedLists([scores, [3.0, 1.0]], doc_ids=[[str(i) for i in range(199)], ["a", "b"]])
 for name in ("lists.parquet", "lists.arrow"):
     write_lists(name, ranked)
