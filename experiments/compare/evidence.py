@@ -115,6 +115,8 @@ def _honest(runs: Content) -> dict[str, str]:
     for key, way in zip(("kind", "collection"), WAYS, strict=False):
         found = [chosen_elsewhere(runs, of)[way] for of in (chosen, None)]
         facts[f"elsewhere_{key}"] = spread(found)
+        by_kind = chosen_elsewhere(runs, choice=next(iter(WAYS.values())))
+        facts[f"kinds_{key}"] = f"{by_kind[way]:.3f}"
         facts[f"rival_{key}"] = f"{by_way[way]['max_80']:.3f}"
     return facts
 
@@ -183,7 +185,7 @@ def _gains(sets: Mapping[str, tuple[Means, Any]], found: Mapping[Any, Content]) 
     return table([*head, "worst collection"], rows, text=2)
 
 
-def means(runs: Content, weigh: Callable[[Sequence[Content]], Array]) -> dict[str, float]:
+def means(runs: Content, weigh: Weigh) -> dict[str, float]:
     """Return the mean F1 of each method of the page's table, runs weighted by a function."""
     share = weigh(runs["runs"])
     names = [name for own in kinds.ROWS.values() for name in own]
@@ -193,12 +195,15 @@ def means(runs: Content, weigh: Callable[[Sequence[Content]], Array]) -> dict[st
     }
 
 
+Weigh = Callable[[Sequence[Content]], Array]
+
+
 def _by_collection(runs: Sequence[Content]) -> Array:
     names = [kinds.collection(run["family"]) for run in runs]
     return np.array([1 / len(set(names)) / names.count(name) for name in names])
 
 
-WAYS: dict[str, Callable[[Sequence[Content]], Array]] = {
+WAYS: dict[str, Weigh] = {
     "7 kinds, equal weights": lambda own: kinds.weights(
         (run["kind"], kinds.collection(run["family"])) for run in own
     ),
@@ -227,17 +232,20 @@ def _weighted(runs: Content) -> str:
     return table(["F1", *WAYS], [[words, *cells] for words, cells in rows.items()])
 
 
-def chosen_elsewhere(runs: Content, chosen: Mapping[str, str] | None = None) -> dict[str, float]:
+def chosen_elsewhere(
+    runs: Content, chosen: Mapping[str, str] | None = None, choice: Weigh = _by_collection
+) -> dict[str, float]:
     """Return F1 of the default if its share is chosen without the collection, by way of weighting.
 
-    ``chosen`` has the share of each collection; without it, the best share on these lists counts.
+    ``chosen`` has the share of each collection; without it, the best share on these lists counts,
+    with runs weighted by ``choice``.
     """
     entries = runs["runs"]
     places = [kinds.collection(run["family"]) for run in entries]
     values = [runs["shares"][run["run"]] for run in entries]
     parts = list(values[0])
     each = np.array([list(own.values()) for own in values])
-    weight = _by_collection(entries)
+    weight = choice(entries)
     held = []
     for i, place in enumerate(places):
         others = weight * np.array([other != place for other in places])
