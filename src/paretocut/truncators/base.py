@@ -82,11 +82,15 @@ class Truncator(Drawn, ABC):
         """Return how many results of each list to keep: whole numbers from 0 to its length.
 
         Evidence may come with them, which says why: a text, one text for each list, or an object
-        with ``because(i, k)``. The ``lists`` come best result first; some may be empty.
+        with ``because(i, k)``. The ``lists`` come best result first, and ``lists.merit`` is higher
+        for better results; some lists may be empty.
         """
 
     def learn(self, lists: RankedLists) -> None:
-        """Set attributes that end in an underscore, from one or more ``lists``; `fit` calls it."""
+        """Set attributes that end in an underscore, from one or more ``lists``; `fit` calls it.
+
+        Every result is judged, unless `needs_full_judgements` is False.
+        """
         raise NotImplementedError
 
     @property

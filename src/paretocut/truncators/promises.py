@@ -398,6 +398,9 @@ class _LossKind(Kind):
 class Conformal(Wrapper):
     """Cut so that the expected loss on a new list stays below a level, on top of any truncator.
 
+    It is a mean over queries and judged samples, not a promise for each query. If no threshold
+    keeps it, as with fewer than ``1 / level`` lists, everything (fnr) or nothing (fdr) is kept.
+
     Parameters
     ----------
     base

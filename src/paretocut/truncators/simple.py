@@ -91,7 +91,8 @@ class LocalK(Truncator):
     metric
         Metric to maximise, as for `GlobalK`.
     neighbors
-        How many training queries to use, by Euclidean distance of the ``query_embeddings``.
+        How many training queries to use, by Euclidean distance of the ``query_embeddings``, which
+        the lists need in `fit` and in decisions.
 
     Examples
     --------
