@@ -506,3 +506,14 @@ except OSError as error:
     judged = pc.judge(LISTS, truth, 60, path=path)
     fresh = pc.judge(LISTS, truth, 60)
     np.testing.assert_array_equal(judged.relevance.values, fresh.relevance.values)
+
+
+def test_a_reading_that_was_not_begun_or_has_ended_knows_its_list() -> None:
+    lists = pc.RankedLists([[], [3.0, 2.0], [2.0]])
+    reading = session.Reading(JudgingSession(lists), pc.stopping.Certificate(recall=0.9))
+    assert (reading.answers, reading.budget, reading.summary()) == (0, 2, "nothing judged yet")
+    while reading.next() is not None:
+        reading.answer(True)
+    again = session.Reading(reading.session, pc.stopping.Certificate(recall=0.9))
+    assert (again.answers, again.budget) == (reading.answers, reading.budget) == (1, 1)
+    assert again.next() is None

@@ -484,6 +484,7 @@ class Reading:
             for document in np.flatnonzero(~np.isnan(grades)).tolist():
                 self._reviews[i].add(bool(self._lists.is_relevant(grades[document])), document)
                 self._last = i
+        self._present = next(iter(self._reviews), 0) if self._last is None else self._last
 
 
 def _text(texts: Mapping[str, str] | None, name: str, argument: str) -> str:
