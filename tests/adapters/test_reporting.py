@@ -143,6 +143,8 @@ def test_budgets_need_texts_and_count_each_query_alone() -> None:
     assert estimate_tokens("four" * 2) == 2
     with pytest.raises(InvalidParameterError, match="max_tokens must be"):
         pc.keep(answer, max_tokens=0)
+    with pytest.raises(InvalidParameterError, match="count_tokens must come with max_tokens"):
+        pc.keep([("a", 0.9)], count_tokens=len)
     with pytest.raises(InvalidParameterError, match="count_tokens must be a function"):
         pc.keep(answer, max_tokens=5, count_tokens=4)  # type: ignore[arg-type]
 

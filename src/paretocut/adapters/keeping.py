@@ -121,6 +121,8 @@ def keep(
     found = read(answer, score=score, who="keep")
     if text is not None:
         found.text = text
+    if max_tokens is None and count_tokens is not None:
+        raise InvalidParameterError("keep: count_tokens must come with max_tokens, got it alone")
     if max_tokens is not None:
         options |= {"max_tokens": max_tokens, "count_tokens": count_tokens}
     keeping = Keeping.of("keep", options) if options else _DEFAULT
