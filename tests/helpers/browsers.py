@@ -75,5 +75,7 @@ def keep(page: Any, name: str) -> None:
 def faults(page: Any) -> list[str]:
     """Return what axe-core finds wrong with a page, each with the first element that has it."""
     axe = importorskip("axe_core_python.sync_playwright").Axe()
+    # Half faded in, a text has no contrast.
+    page.evaluate("Promise.allSettled(document.getAnimations().map(one => one.finished))")
     found = axe.run(page)["violations"]
     return [f"{fault['id']} ({fault['impact']}): {fault['nodes'][0]['html']}" for fault in found]

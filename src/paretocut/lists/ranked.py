@@ -404,7 +404,7 @@ class RankedLists(Drawn):
     def concat(parts: Iterable[RankedLists]) -> RankedLists:
         """Return the lists of all ``parts``, one after the other.
 
-        They have the same columns; `RankedLists.parts`, of fused lists, is left out.
+        They have the same columns; ``parts``, of fused lists, is left out.
         """
         items = list(parts)
         if not items:
