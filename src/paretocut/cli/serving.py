@@ -93,8 +93,6 @@ def explore(args: Namespace) -> None:
             other = exploration(Namespace(**{**vars(args), "run": args.against, "fuse": []}))
         try:
             serve(explored, other, port=args.port, ready=ready)
-        except KeyboardInterrupt:
-            pass  # the way to end it
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise

@@ -179,6 +179,16 @@ def server_of(app: Admission, drain_seconds: int) -> uvicorn.Server:
     )
 
 
+def end_on_signals(server: uvicorn.Server) -> None:
+    """Let SIGINT and SIGTERM end a server also before and after uvicorn listens to them."""
+
+    def end(number: int, frame: object) -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+
+
 def run(settings: Settings) -> None:
     """Serve until a signal comes, then answer the requests under way and end."""
     # Problems with a model, the token or the address are found before anything starts.
@@ -202,13 +212,7 @@ def _serve(settings: Settings, models: Models, own: socket.socket) -> int:
     limits, threads = settings.limits, settings.threads
     app = create_app(models, token=token, limits=limits, threads=threads, hosts=hosts)
     server = server_of(app, settings.drain_seconds)
-
-    def end(number: int, frame: object) -> None:
-        """End before uvicorn listens to signals; it raises them again when it has ended."""
-        server.should_exit = True
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
+    end_on_signals(server)
     own.listen(server.config.backlog)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     LOGGER.info("running on http://%s:%d", host, own.getsockname()[1])

@@ -31,7 +31,7 @@ from paretocut.web.explorer.exploration import Exploration, Source
 from paretocut.web.explorer.pasted import example_run, pasted_lists
 from paretocut.web.explorer.query import query_view
 from paretocut.web.limits import Limits, Refused
-from paretocut.web.server import LOOPBACK, bound, server_of
+from paretocut.web.server import LOOPBACK, bound, end_on_signals, server_of
 from paretocut.web.telemetry import log_lines
 
 MAX_BYTES = 200_000_000
@@ -243,6 +243,7 @@ def serve(
     """Serve the explorer on the loopback until interrupted; ``ready`` gets the address."""
     with bound(_HOST, check_port(port, who="explore")) as listening:
         server = server_of(explorer_app(first, other), 2)
+        end_on_signals(server)
         log_lines(logging.WARNING)
         listening.listen()
         ready(f"http://{_HOST}:{listening.getsockname()[1]}/")
