@@ -134,7 +134,15 @@ def test_the_signal_is_found_in_the_data(signal: str) -> None:
     top = sure if signal == "top score" else noise
     margin = np.exp(noise) if signal == "top score" else np.maximum(sure + 3, 0)
     lists = RankedLists(np.column_stack([top, top - margin]), np.column_stack([right, ~right]))
-    assert Accept(0.05).fit(lists).predict(lists).mean() > 0.5
+    fitted = Accept(0.05).fit(lists)
+    assert fitted.predict(lists).mean() > 0.5
+    shares = {
+        name: float(share[error <= 0.05].max(initial=0.0))
+        for name, (share, error, _, _) in fitted.curves().items()
+    }
+    other = {"top score": "margin", "margin": "top score"}[signal]
+    assert shares["learned score"] > 0.5 > shares[other] + 0.3
+    assert shares["learned score"] > shares[signal] - 0.03
 
 
 def test_it_keeps_one_result_or_none_and_says_why(fitted: Accept) -> None:
