@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut.background.seen import Seen
-from paretocut.decisions.warnings import diagnose
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
 from paretocut.schema.drawn import Drawn
@@ -294,13 +293,11 @@ class Background(Drawn):
         wanted = f"Background.fit: lists must be those of at least {_FEWEST} queries"
         if tops.size < _FEWEST:
             raise InvalidScoresError(f"{wanted} with a result, got {tops.size}")
-        alike = tops.min() == tops.max()
-        if alike or np.mean(diagnose(null.scores)["rescaled_scores"]) > 0.5:
-            got = f"{abs(tops[0]):g} for all {tops.size}" if alike else "lists that sum to 1"
+        if tops.min() == tops.max():
             raise InvalidScoresError(
-                f"{wanted} with different best scores, got {got}: each list was put on a scale of "
-                "its own (min-max or softmax), or the search gives every query the same score; use "
-                "the scores from before"
+                f"{wanted} with different best scores, got {abs(tops[0]):g} for all {tops.size}: "
+                "each list was put on a scale of its own (min-max or softmax), or the search gives "
+                "every query the same score; use the scores from before"
             )
         shape, loc, scale = fit_gev(tops)
         groups, merits = None, [null.merit]

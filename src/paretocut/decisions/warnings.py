@@ -23,8 +23,8 @@ WARNINGS = {
     "rank_only_scores": "scores only encode the rank (as in reciprocal-rank fusion): a cut means "
     "little; use the scores from before the fusion",
     "rescaled_scores": "each list was put on a scale of its own (best 1 and last 0, a sum of 1, or "
-    "one best score in all lists): a cut still works, but no gate can tell whether there is an "
-    "answer; use the scores from before",
+    "one best score in all lists): a cut still works, but a gate can hardly tell whether there is "
+    "an answer; use the scores from before",
     "saturated_scores": "scores are piled up at 0 or 1: use logits, or transform='logit'",
     "poor_fit": "the scores do not follow a generalized Pareto tail: try transform='auto' or "
     "selection='gof'",
